@@ -75,7 +75,7 @@ def compare_methods(arguments: argparse.Namespace) -> None:
             say((f"written: {', '.join(written)}\n\n" if written else "") + f"{result}\n")
 
 
-def _plain_result(result: Comparison) -> dict[str, Any]:
+def _plain_result(result: Comparison) -> dict[str, object]:
     testable = min(len(result.names), len(result.folds)) > 1
     differences = [row for metric in result.metrics if testable for row in result.differences(metric)]
     tables = {"rows": result.rows, "folds": result.fold_rows, "differences": differences}

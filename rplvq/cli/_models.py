@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import sklearn
+from sklearn.base import BaseEstimator
 
 from rplvq.arrays import accuracy
 from rplvq.capabilities import Rejecting, provides
@@ -28,7 +29,7 @@ from rplvq.protocols import Array
 NO_OPTION = "the model holds no reject option, which --reject needs: train it with --coverage"
 
 
-def write_json(value: Any) -> None:
+def write_json(value: object) -> None:
     """Print a value of plain types and arrays as one JSON document; numbers that are not finite become null."""
     say(json.dumps(_plain(value), indent=1, allow_nan=False) + "\n")
 
@@ -59,9 +60,8 @@ def train(arguments: argparse.Namespace) -> None:
         _say(arguments.json, made | {"steps": facts["steps"]} | facts["classifier"])
 
 
-def _untrained(arguments: argparse.Namespace, checkpoints: list[str]) -> Any:
-    """Return the model that the arguments describe."""
-    model: Any = RiemannianLVQ(
+def _untrained(arguments: argparse.Namespace, checkpoints: list[str]) -> BaseEstimator:
+    model: BaseEstimator = RiemannianLVQ(
         arguments.metric,
         arguments.cost,
         sigma2=arguments.sigma2,
@@ -87,7 +87,7 @@ def read_data(arguments: argparse.Namespace, *, labelled: bool = False) -> tuple
     return loaded, {"groups": load_groups(arguments.groups, loaded)}
 
 
-def _routes(model: Any) -> bool:
+def _routes(model: BaseEstimator) -> bool:
     """Whether a model passes metadata on to models in it, for which scikit-learn's routing must be enabled."""
     return hasattr(model, "steps") or (hasattr(model, "estimator") and _routes(model.estimator))
 
@@ -109,8 +109,8 @@ def predict(arguments: argparse.Namespace) -> None:
 
 
 def _answers(
-    model: Any, X: Array, metadata: dict[str, Array], *, reject: bool = False, proba: bool = False
-) -> dict[str, Any]:
+    model: BaseEstimator, X: Array, metadata: dict[str, Array], *, reject: bool = False, proba: bool = False
+) -> dict[str, Array]:
     """Return labels, probabilities and reasons of rejection, of the classifier itself or of the option around it."""
     with sklearn.config_context(enable_metadata_routing=bool(metadata)):
         if hasattr(model, "steps") and provides(model[-1], Rejecting):
@@ -121,7 +121,7 @@ def _answers(
         classifier = model.estimator_ if provides(model, Rejecting) else model
         if reject and classifier is model:
             raise ValueError(NO_OPTION)
-        answers: dict[str, Any] = {"labels": (model if reject else classifier).predict(X, **metadata)}
+        answers: dict[str, Array] = {"labels": (model if reject else classifier).predict(X, **metadata)}
         if reject:
             answers["reasons"] = model.reasons(X, **metadata)
         if proba:
@@ -141,7 +141,7 @@ def _write_answers(arguments: argparse.Namespace, answers: dict[str, Any], y: Ar
         replace_file(arguments.out, text.encode())
 
 
-def _predict_scene(model: Any, arguments: argparse.Namespace) -> None:
+def _predict_scene(model: BaseEstimator, arguments: argparse.Namespace) -> None:
     """Write maps of a radar scene, and print the names of the files."""
     if arguments.out is None:
         raise UsageError(f"--data {arguments.data[0]!r} is a radar scene: --out must name a map, such as map.tif")
@@ -166,7 +166,7 @@ def stream(arguments: argparse.Namespace) -> None:
     model = load_model(arguments.model)
     loaded, metadata = read_data(arguments)
     learner = _learner(model, loaded.y is not None)
-    parts: list[dict[str, Any]] = []
+    parts: list[dict[str, Array]] = []
     for start in range(0, len(loaded.X), arguments.batch):
         rows = slice(start, start + arguments.batch)
         now = {name: values[rows] for name, values in metadata.items()}
@@ -184,7 +184,7 @@ def stream(arguments: argparse.Namespace) -> None:
         _write_answers(arguments, answers, loaded.y, model.classes_)
 
 
-def _learner(model: Any, labelled: bool) -> Any:
+def _learner(model: BaseEstimator, labelled: bool) -> BaseEstimator:
     """Return what learns from the samples of a stream: the model, or without labels its transformers alone."""
     pipeline = getattr(model, "estimator_", model)
     learner = model if labelled or not hasattr(pipeline, "steps") else pipeline[:-1]
@@ -203,7 +203,7 @@ def info(arguments: argparse.Namespace) -> None:
         say(model_card(arguments.model))
 
 
-def _say(as_json: bool, facts: dict[str, Any]) -> None:
+def _say(as_json: bool, facts: dict[str, object]) -> None:
     if as_json:
         write_json(facts)
         return
@@ -214,7 +214,7 @@ def _say(as_json: bool, facts: dict[str, Any]) -> None:
             say(f"{name}: {_plain(value)}\n")
 
 
-def _csv(answers: dict[str, Any]) -> str:
+def _csv(answers: dict[str, Array]) -> str:
     """Return one line per sample; for an image of matrices, each line begins with the row and column of its pixel."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
@@ -232,7 +232,7 @@ def _csv(answers: dict[str, Any]) -> str:
     return text.getvalue()
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> Any:
     """Turn arrays into lists, numbers that are not finite into None, and bytes, dates and the like into text."""
     if isinstance(value, dict):
         return {str(key): _plain(entry) for key, entry in value.items()}

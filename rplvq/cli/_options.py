@@ -8,6 +8,8 @@ from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from typing import Any, NoReturn
 
+from sklearn.base import BaseEstimator
+
 from rplvq.cli._data import BY_FILE, DATASETS
 from rplvq.cli._streams import say
 from rplvq.costs import COSTS
@@ -65,7 +67,7 @@ examples:
 }
 
 
-STEPS: dict[str, Callable[[], Any]] = {
+STEPS: dict[str, Callable[[], BaseEstimator]] = {
     "trials": TrialCovariances, "subspace": CommonSubspace, "recenter": Recenter, "projection": SPDProjection,
 }  # fmt: skip
 """Transformers by the name of their step."""
@@ -79,14 +81,14 @@ class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         raise UsageError(f"{message} (see {self.prog} --help)")
 
-    def print_help(self, file: Any = None) -> None:
+    def print_help(self, file: object = None) -> None:
         say(self.format_help())
 
 
 class _Flat(argparse.Action):
     """Join the lists of several values, without repetitions."""
 
-    def __call__(self, _: Any, namespace: argparse.Namespace, values: Any, __: str | None = None) -> None:
+    def __call__(self, _: object, namespace: argparse.Namespace, values: Any, __: str | None = None) -> None:
         setattr(namespace, self.dest, list(dict.fromkeys(name for part in values for name in part)))
 
 
@@ -106,8 +108,10 @@ def make_parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _command(commands: Any, name: str, summary: str, aliases: Sequence[str] = ()) -> argparse.ArgumentParser:
-    parser: argparse.ArgumentParser = commands.add_parser(
+def _command(
+    commands: "argparse._SubParsersAction[_Parser]", name: str, summary: str, aliases: Sequence[str] = ()
+) -> _Parser:
+    parser = commands.add_parser(
         name,
         aliases=aliases,
         help=summary,
@@ -193,7 +197,7 @@ def _add_stream(command: argparse.ArgumentParser) -> None:
 def _add_use(command: argparse.ArgumentParser) -> None:
     add = command.add_argument
     reject = "no label for samples between classes or far from all training samples; needs a model of train --coverage"
-    model: Any = command.add_mutually_exclusive_group(required=True)
+    model = command.add_mutually_exclusive_group(required=True)
     file = "file that train wrote, or save_model in Python"
     model.add_argument("model", nargs="?", default=argparse.SUPPRESS, metavar="MODEL", help=file)
     model.add_argument("--model", default=argparse.SUPPRESS, metavar="FILE.npz", help="the same, by an option")
@@ -234,10 +238,12 @@ def _one_of(known: Collection[str]) -> Callable[[str], list[str]]:
     return parse
 
 
-def _value(kind: Callable[[str], Any], fits: Callable[[Any], bool], wanted: str, *words: str) -> Callable[[str], Any]:
+def _value(
+    kind: Callable[[str], float], fits: Callable[[float], bool], wanted: str, *words: str
+) -> Callable[[str], object]:
     """Make a parser of numbers of a kind that fit, or of some words."""
 
-    def parse(text: str) -> Any:
+    def parse(text: str) -> object:
         if text in words:
             return text
         with suppress(ValueError):
@@ -248,7 +254,7 @@ def _value(kind: Callable[[str], Any], fits: Callable[[Any], bool], wanted: str,
     return parse
 
 
-def _integer(least: int, most: float = math.inf) -> Callable[[str], Any]:
+def _integer(least: int, most: float = math.inf) -> Callable[[str], object]:
     limit = f"from {least} to {most}" if most < math.inf else f"of at least {least}"
     return _value(int, lambda value: least <= value <= most, f"an integer {limit}")
 
@@ -258,7 +264,7 @@ _share = _value(float, lambda value: 0 < value <= 1, "a number above 0 and at mo
 _sigma2 = _value(float, lambda value: 0 < value < math.inf, "auto or a positive number", "auto")
 
 
-def _setting(text: str) -> tuple[str, Any]:
+def _setting(text: str) -> tuple[str, object]:
     name, is_pair, value = text.partition("=")
     if not name or not is_pair:
         raise argparse.ArgumentTypeError(f"must be NAME=VALUE, got {text!r}")

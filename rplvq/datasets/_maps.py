@@ -3,13 +3,14 @@
 import colorsys
 import os
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 from xml.sax.saxutils import escape
 
 import numpy as np
+from sklearn.base import BaseEstimator
 
 from rplvq.datasets._planes import opened
 from rplvq.datasets._polsar import PolsarScene, holds_data
@@ -22,13 +23,13 @@ REJECTED = (187, 187, 187)
 
 
 def classify_scene(
-    model: Any,
+    model: BaseEstimator,
     scene: PolsarScene,
     path: str | os.PathLike[str],
     *,
     proba: bool = False,
     novelty: bool = False,
-    names: Mapping[Any, str] | None = None,
+    names: Mapping[object, str] | None = None,
 ) -> list[Path]:
     r"""Classify every pixel of a radar scene, block by block, and write a map with the georeference of the scene.
 
@@ -109,7 +110,7 @@ def classify_scene(
     return [path.with_stem(path.stem + key) for key in bands]
 
 
-def _new(path: Path, key: str, scene: PolsarScene, titles: Sequence[str]) -> Any:
+def _new(path: Path, key: str, scene: PolsarScene, titles: Sequence[str]) -> AbstractContextManager[Any]:
     """Open a new file of the shape and georeference of a scene, with one band per title."""
     driver = DRIVERS[path.suffix]
     rows, columns = scene.shape
@@ -119,7 +120,7 @@ def _new(path: Path, key: str, scene: PolsarScene, titles: Sequence[str]) -> Any
     return opened(path.with_stem(path.stem + key), "w", **profile)
 
 
-def _judged(model: Any, block: Array, start: int, bands: Mapping[str, Sequence[str]]) -> dict[str, Array]:
+def _judged(model: BaseEstimator, block: Array, start: int, bands: Mapping[str, Sequence[str]]) -> dict[str, Array]:
     """Return the bands (n_bands, rows, columns) of a block of matrices whose first row is ``start`` in the scene."""
     known = holds_data(block)
     classes = np.asarray(model.classes_)
@@ -142,7 +143,7 @@ def _judged(model: Any, block: Array, start: int, bands: Mapping[str, Sequence[s
     return result
 
 
-def _legend(classes: list[Any], names: Mapping[Any, str]) -> dict[str, tuple[int, int, int]]:
+def _legend(classes: list[object], names: Mapping[object, str]) -> dict[str, tuple[int, int, int]]:
     """Return the colours of the codes of the map by their names: no data, the classes, and rejected pixels."""
     if len(classes) > 254:
         raise ValueError(f"a map of bytes holds at most 254 classes, but the model has {len(classes)}")

@@ -83,7 +83,7 @@ def header_of(path: Path) -> Path | None:
 
 
 @contextmanager
-def opened(path: Path, mode: str = "r", **profile: Any) -> Iterator[Any]:
+def opened(path: Path, mode: str = "r", **profile: object) -> Iterator[Any]:
     """Open a file by rasterio; its errors become a ValueError that names the file."""
     try:
         rasterio, errors = (import_module(name) for name in ("rasterio", "rasterio.errors"))
@@ -99,12 +99,11 @@ def opened(path: Path, mode: str = "r", **profile: Any) -> Iterator[Any]:
         raise ValueError(f"{path} can't be {'read' if mode == 'r' else 'written'}: {error}") from error
 
 
-def _dtype(path: Path) -> np.dtype[Any]:
+def _dtype(path: Path) -> np.dtype[np.generic]:
     return np.dtype("<c8" if path.stem in SCATTERING else "<f4")
 
 
 def _size_in(config: Path) -> tuple[int, int]:
-    """Return the numbers of rows and columns that config.txt states."""
     if not config.is_file():
         raise FileNotFoundError(f"{config} is missing: it states the numbers of rows and columns after Nrow and Ncol")
     words = config.read_text(encoding="utf-8", errors="replace").split()

@@ -6,7 +6,6 @@ PolSARpro of ESA: https://step.esa.int/main/toolboxes/polsarpro-v6-0-biomass-edi
 import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
 
 import attrs
 import numpy as np
@@ -119,7 +118,7 @@ class PolsarScene:
         for rows in row_slices(self.shape[0], 64 * self.looks[0] * self.columns * self.n**2):
             yield rows.start, self.read(rows.start, rows.stop)
 
-    def georeference(self) -> dict[str, Any]:
+    def georeference(self) -> dict[str, object]:
         """Return "crs" and "transform" of the multi-looked scene for rasterio; empty if the files state none."""
         path = next(iter(self.planes.values()))
         if path.suffix == ".bin" and header_of(path) is None:
@@ -159,17 +158,12 @@ class PolsarScene:
 
 
 def read_polsar(folder: str | os.PathLike[str]) -> Array:
-    r"""Read the matrices of a whole radar scene, ``PolsarScene(folder).read()``.
+    r"""Return a whole radar scene (rows, columns, n, n), complex64 in the units of the files, as PolsarScene reads it.
 
     Parameters
     ----------
     folder : path-like
         A folder C2, T2, C3, T3, C4, T4 or S2, with the errors of :class:`PolsarScene`.
-
-    Returns
-    -------
-    ndarray of complex64 of shape (rows, columns, n, n)
-        One Hermitian matrix per pixel, in the units of the files.
 
     Examples
     --------

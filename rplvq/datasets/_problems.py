@@ -1,38 +1,30 @@
 """The paper's synthetic problems SynI and SynII, and handwritten digits as region covariances."""
 
-from typing import Any, Literal, overload
+from typing import Literal, overload
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.datasets import load_digits
 from sklearn.utils import Bunch, check_random_state
 
 from rplvq.arrays import first_bad, from_spectrum
 from rplvq.features import grey5, region_covariances
 from rplvq.parts import require_count, require_number
-from rplvq.protocols import Array
+from rplvq.protocols import Array, ArrayLike
 
 FEATURE_NAMES = ("x", "y", "intensity", "abs_dx", "abs_dy")
 # The largest possible values: pixels 0..7, intensities 0..16, and Sobel masks whose positive weights sum to 4.
 FULL_SCALE = np.array([7.0, 7.0, 16.0, 64.0, 64.0])
 
 
-def random_bases(n: int = 10, n_bases: int = 2, *, random_state: Any = None) -> Array:
-    """Draw random orthogonal bases, by Gram-Schmidt orthogonalisation of Gaussian matrices.
+def random_bases(n: int = 10, n_bases: int = 2, *, random_state: int | np.random.RandomState | None = None) -> Array:
+    """Draw orthogonal bases (n_bases, n, n), uniform on O(n): Gaussian matrices with orthogonalised columns.
 
     Parameters
     ----------
-    n : int, default=10
-        Dimension of the space.
-    n_bases : int, default=2
-        Number of bases.
+    n, n_bases : int, default=10 and 2
+        Dimension of the space, and number of bases.
     random_state : int, RandomState instance or None, default=None
         Seed, as in scikit-learn.
-
-    Returns
-    -------
-    ndarray of shape (n_bases, n, n)
-        Orthogonal matrices, uniform on O(n); the basis vectors are the columns.
 
     Examples
     --------
@@ -53,23 +45,20 @@ def make_syn1(
     n: int = 10,
     noise: float = 0.3,
     spread: float = 0.1,
-    bases: npt.ArrayLike | None = None,
+    bases: ArrayLike | None = None,
     shuffle: bool = True,
-    random_state: Any = None,
+    random_state: int | np.random.RandomState | None = None,
 ) -> tuple[Array, Array]:
     r"""Make SynI: four classes of SPD matrices, two spectra times two eigenbases.
 
     Parameters
     ----------
-    n_per_class : int, default=250
-        Number of matrices per class.
-    n : int, default=10
-        Size of the matrices, at least 2; the paper's is 10.
+    n_per_class, n : int, default=250 and 10
+        Number of matrices per class, and their size, at least 2; the paper's is 10.
     noise : float, default=0.3
         Standard deviation of the Gaussian noise on every entry of a basis.
     spread : float, default=0.1
-        Half the width of the interval around each eigenvalue of the class's spectrum; ValueError is raised if one could
-        be zero or less.
+        Half the width of the interval around each eigenvalue; ValueError is raised if one could be zero or less.
     bases : array-like of shape (2, n, n), default=None
         Orthogonal matrices V1 and V2. None draws them first, as ``random_bases(n, random_state=...)`` would from the
         same seed. Training and test data need the same bases.
@@ -112,9 +101,9 @@ def make_syn2(
     n: int = 10,
     noise: float = 0.3,
     spread: float = 0.1,
-    bases: npt.ArrayLike | None = None,
+    bases: ArrayLike | None = None,
     shuffle: bool = True,
-    random_state: Any = None,
+    random_state: int | np.random.RandomState | None = None,
 ) -> tuple[Array, Array]:
     r"""Make SynII: four classes of SPD matrices, four spectra in one eigenbasis.
 
@@ -123,8 +112,7 @@ def make_syn2(
     n_per_class : int, default=250
         Number of matrices per class. This, n, noise, spread, shuffle and random_state are as for :func:`make_syn1`.
     bases : array-like of shape (m, n, n), m >= 1, default=None
-        Orthogonal matrices, of which the first one, V1, is used, so that SynI and SynII can share their bases. None
-        draws them as in :func:`make_syn1`.
+        Orthogonal matrices, of which the first, V1, is used: those of SynI will do. None draws them as there.
 
     Returns
     -------
@@ -134,7 +122,7 @@ def make_syn2(
     Notes
     -----
     Samples are drawn as by :func:`make_syn1`, with two more spectra, ``eta3_j = 13 - j / 2`` and ``eta4_j = 1 / j``,
-    scaled to mean 1. The smallest eigenvalue of class 1 is uniform in about .003 to .2, so this class has a long tail
+    scaled to mean 1. The smallest eigenvalue of class 1 is uniform in about 0.003 to 0.2, so this class has a long tail
     in the affine-invariant metric.
 
     Examples
@@ -148,8 +136,9 @@ def make_syn2(
 
 
 def _make(
-    kinds: list[tuple[int, int]], n_per_class: int, n: int, noise: Any, spread: Any, bases: Any, shuffle: bool, rng: Any
-) -> tuple[Array, Array]:
+    kinds: list[tuple[int, int]], n_per_class: int, n: int, noise: float, spread: float, bases: ArrayLike | None,
+    shuffle: bool, seed: int | np.random.RandomState | None,
+) -> tuple[Array, Array]:  # fmt: skip
     """Draw n_per_class matrices of each class; ``kinds`` has the indices (spectrum, basis) of each class."""
     require_count("n_per_class", n_per_class, 1)
     require_count("n", n, 2)
@@ -164,7 +153,7 @@ def _make(
         what = f"lies around {smallest:.4g} and could become {smallest - spread:.4g}, but must stay positive"
         remedy = "Choose a smaller spread or a smaller n"
         raise ValueError(f"spread={spread} is too large for n={n}: the smallest eigenvalue {what}. {remedy}")
-    rng = check_random_state(rng)
+    rng = check_random_state(seed)
     fixed = random_bases(n, random_state=rng) if bases is None else _check_bases(bases, n, int(basis_of.max()) + 1)
     eigenvalues = rng.uniform(centers - spread, centers + spread)
     rotated = fixed[basis_of] + noise * rng.standard_normal((len(centers), n, n))
@@ -181,7 +170,7 @@ def _gram_schmidt(matrices: Array) -> Array:
     return np.where(negative[..., None, :], -q, q)
 
 
-def _check_bases(bases: npt.ArrayLike, n: int, at_least: int) -> Array:
+def _check_bases(bases: ArrayLike, n: int, at_least: int) -> Array:
     array = np.asarray(bases, dtype=float)
     remedy = f"draw them with random_bases({n})"
     if array.ndim != 3 or array.shape[1:] != (n, n) or len(array) < at_least:
@@ -197,10 +186,10 @@ def _check_bases(bases: npt.ArrayLike, n: int, at_least: int) -> Array:
 @overload
 def load_digits_covariances(*, shrinkage: float = ..., return_X_y: Literal[True] = ...) -> tuple[Array, Array]: ...
 @overload
-def load_digits_covariances(*, shrinkage: float = ..., return_X_y: Literal[False]) -> Any: ...
+def load_digits_covariances(*, shrinkage: float = ..., return_X_y: Literal[False]) -> Bunch: ...
 
 
-def load_digits_covariances(*, shrinkage: float = 0.1, return_X_y: bool = True) -> Any:
+def load_digits_covariances(*, shrinkage: float = 0.1, return_X_y: bool = True) -> tuple[Array, Array] | Bunch:
     """Load scikit-learn's handwritten digits as 5x5 covariances of [x, y, I, abs Ix, abs Iy].
 
     The images are those of Alpaydin and Kaynak, "Optical Recognition of Handwritten Digits", 1998,

@@ -1,15 +1,18 @@
 """DistributedLVQ: a RiemannianLVQ that is fitted from a Dask array and predicts lazily."""
 
+from collections.abc import Mapping
 from operator import attrgetter
+from os import PathLike
 from typing import Any, Self
 
 import attrs
+import dask.array as da
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
 from rplvq.arrays import Samples, accuracy, check_class_sizes, evenly_spaced_rows, matrix_size, single_blas_thread
-from rplvq.distributed._partitions import Partitions, collected, digest, in_blocks, require_same_versions
+from rplvq.distributed._partitions import DaskArrayLike, Partitions, collected, digest, in_blocks, require_same_versions
 from rplvq.distributed._parts import encoded_blocks, held_out, parts_of_blocks, reencoded
 from rplvq.distributed._training import DistributedTrainer, first_prototypes, mean_of_parts
 from rplvq.estimators import (
@@ -49,8 +52,7 @@ class DistributedLVQ(ClassifierMixin, BaseEstimator):
     Workers run local epochs: each sweeps its parts as :class:`rplvq.Trainer` does, and the prototypes are averaged by
     the Riemannian mean after each round. One part of up to 20,000 samples gives the fit of
     :class:`rplvq.RiemannianLVQ`, bit for bit; with weights up to rounding, and early stopping holds out other samples.
-    Workers, threads, retries and the order of partitions change no bit. Dask computes in threads or in the cluster of a
-    Client.
+    Workers, threads, retries and the order of partitions change no bit. Dask computes in threads or a cluster.
 
     Parameters
     ----------
@@ -96,7 +98,7 @@ class DistributedLVQ(ClassifierMixin, BaseEstimator):
     """
 
     def __init__(
-        self, estimator: RiemannianLVQ | None = None, *, rounds: int = 1, persist: bool = True, **others: Any
+        self, estimator: RiemannianLVQ | None = None, *, rounds: int = 1, persist: bool = True, **others: object
     ) -> None:
         if others:
             name, value = next(iter(others.items()))
@@ -107,7 +109,10 @@ class DistributedLVQ(ClassifierMixin, BaseEstimator):
         self.rounds = rounds
         self.persist = persist
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, groups: Any = None, resume: Any = None) -> Self:
+    def fit(
+        self, X: DaskArrayLike, y: DaskArrayLike, sample_weight: DaskArrayLike | None = None, *,
+        groups: DaskArrayLike | None = None, resume: str | PathLike[str] | None = None,
+    ) -> Self:  # fmt: skip
         """Learn prototypes.
 
         Parameters
@@ -174,23 +179,23 @@ class DistributedLVQ(ClassifierMixin, BaseEstimator):
             setattr(self, name, getattr(model, name))
         return self
 
-    def predict(self, X: Any) -> Any:
+    def predict(self, X: DaskArrayLike) -> da.Array:
         """Predict labels, lazily: a dask.array.Array of shape (N,), in the partitions of X."""
         return self._lazily(X, "predict", None)
 
-    def predict_proba(self, X: Any) -> Any:
+    def predict_proba(self, X: DaskArrayLike) -> da.Array:
         """Compute class probabilities, lazily: a dask.array.Array of shape (N, C), in the order of ``classes_``."""
         return self._lazily(X, "predict_proba", "classes_")
 
-    def transform(self, X: Any) -> Any:
+    def transform(self, X: DaskArrayLike) -> da.Array:
         """Compute the distances, not squared, to the prototypes, lazily: a dask.array.Array of shape (N, K)."""
         return self._lazily(X, "transform", "prototype_labels_")
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+    def score(self, X: DaskArrayLike, y: DaskArrayLike, sample_weight: DaskArrayLike | None = None) -> float:
         """Compute the accuracy at once; ``y`` and ``sample_weight`` (N,) are arrays of Dask or of NumPy."""
         return accuracy(collected(self.predict(X)), collected(y), self.classes_, collected(sample_weight))
 
-    def _lazily(self, X: Any, method: str, columns: str | None) -> Any:
+    def _lazily(self, X: DaskArrayLike, method: str, columns: str | None) -> da.Array:
         """Apply a method of ``estimator_``; the result has one column per entry of the attribute ``columns``."""
         check_is_fitted(self)
         samples = in_blocks(X)
@@ -270,7 +275,7 @@ def _begun(
     return attrs.evolve(training, trainer=trainer, decision=attrs.evolve(decision, verbose=0)), progress
 
 
-def _apply(block: Array, model: RiemannianLVQ, method: str, nothing: Array, block_info: Any) -> Array:
+def _apply(block: Array, model: RiemannianLVQ, method: str, nothing: Array, block_info: Mapping[int, Any]) -> Array:
     """Apply a method to a partition, or return ``nothing`` for an empty one; Dask says where it begins."""
     try:
         return np.asarray(getattr(model, method)(block)) if len(block) else nothing

@@ -7,22 +7,25 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import cache
 from importlib.metadata import PackageNotFoundError, distributions, version
-from typing import Any
+from typing import Any, TypeAlias, TypeVar
 
 import attrs
 import numpy as np
 
 from rplvq.arrays import Samples, matrix_size, single_blas_thread
 from rplvq.io import digest_of
-from rplvq.protocols import Array
+from rplvq.protocols import Array, ArrayLike
 
 try:
     import dask
     import dask.array as da
+    from dask.delayed import Delayed
 except ImportError as error:  # pragma: no cover - tested in an environment of its own
     raise ImportError("rplvq.distributed needs dask: pip install '.[dask]' in the folder of rplvq") from error
 
-
+ResultT = TypeVar("ResultT")
+DaskArrayLike: TypeAlias = da.Array | ArrayLike
+Each: TypeAlias = Sequence[Sequence[object]]  # arguments of the calls, one sequence per block
 MOST_BLOCKS = 64  # an array of NumPy is cut into at most so many blocks, of at least as many samples as a part may have
 SAME = ("rplvq", "numpy", "numba")  # packages of one version on all workers, so that they compute the same bits
 
@@ -31,22 +34,22 @@ SAME = ("rplvq", "numpy", "numba")  # packages of one version on all workers, so
 class Partitions:
     """P objects of Dask that yield one :class:`rplvq.arrays.Samples` each, kept by the workers if they ``persist``."""
 
-    blocks: Sequence[Any]
+    blocks: Sequence[Delayed]
     sizes: Array
     persist: bool = True
 
     def __len__(self) -> int:
         return int(self.sizes.sum())
 
-    def map(self, function: Callable[..., Any], *shared: Any, each: Sequence[Sequence[Any]] = ()) -> list[Any]:
+    def map(self, function: Callable[..., ResultT], *shared: object, each: Each = ()) -> list[ResultT]:
         """Return what the lazy calls yield, see :meth:`lazily`."""
         return list(dask.compute(*self.lazily(function, *shared, each=each)))
 
-    def made(self, function: Callable[..., Samples], *shared: Any, each: Sequence[Sequence[Any]] = ()) -> "Partitions":
+    def made(self, function: Callable[..., Samples], *shared: object, each: Each = ()) -> "Partitions":
         """Return the samples that lazy calls make, see :meth:`lazily`; they stay where the blocks are."""
         return partitions_of(self.lazily(function, *shared, each=each), persist=self.persist)
 
-    def lazily(self, function: Callable[..., Any], *shared: Any, each: Sequence[Sequence[Any]] = ()) -> list[Any]:
+    def lazily(self, function: Callable[..., object], *shared: object, each: Each = ()) -> list[Delayed]:
         """Return lazy calls of ``function(block, *shared, *each[p])`` for each block p, evaluated where the block is.
 
         ``function`` must be at the top level of a module. The shared arguments are sent once to every worker.
@@ -64,7 +67,7 @@ class Partitions:
         return joined(self.map(Samples.at, each=each))
 
 
-def partitions_of(blocks: Sequence[Any], *, persist: bool) -> Partitions:
+def partitions_of(blocks: Sequence[Delayed], *, persist: bool) -> Partitions:
     """Return partitions of lazy blocks, without empty ones. Errors in any of them are raised here."""
     if persist:
         with warnings.catch_warnings():  # an array of the caller has to travel once
@@ -101,13 +104,13 @@ def _reuse_memory() -> None:
                 ctypes.CDLL(None).mallopt(option, size)
 
 
-def _evaluate(function: Callable[..., Any], block: Samples, *arguments: Any) -> Any:
+def _evaluate(function: Callable[..., ResultT], block: Samples, *arguments: object) -> ResultT:
     _reuse_memory()
     with single_blas_thread(matrix_size(block.codes)):
         return function(block, *arguments)
 
 
-def in_blocks(X: Any, least: int = 10_000) -> Any:
+def in_blocks(X: DaskArrayLike, least: int = 10_000) -> da.Array:
     """Return X as a Dask array that is cut along its first axis only; refuse unknown sizes and arrays of no samples."""
     if not isinstance(X, da.Array):
         X = np.asanyarray(X)  # a masked array stays one, because encode judges it
@@ -133,12 +136,12 @@ def require_same_versions() -> None:
                 )
 
 
-def require_known(values: Any, name: str) -> None:
+def require_known(values: da.Array, name: str) -> None:
     """Raise ValueError if the sizes of the chunks of a Dask array are unknown, as after a filter."""
     if any(size != size for size in values.shape):
         raise ValueError(f"{name} has partitions of unknown size: call {name}.compute_chunk_sizes() first")
 
 
-def collected(values: Any) -> Any:
+def collected(values: object) -> Any:
     """Bring a collection of Dask into this process; anything else stays as it is."""
     return dask.compute(values, traverse=False)[0]

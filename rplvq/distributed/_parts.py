@@ -5,13 +5,14 @@ A part is what one worker visits between two averages. It depends on the partiti
 
 import copy
 import re
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, TypeAlias
 
 import attrs
 import dask
 import dask.array as da
 import numpy as np
+from dask.delayed import Delayed
 
 from rplvq.arrays import (
     Samples,
@@ -27,15 +28,17 @@ from rplvq.arrays import (
 )
 from rplvq.distributed._partitions import Partitions, collected, digest, joined, partitions_of, require_known
 from rplvq.exceptions import PointError
-from rplvq.protocols import AnyManifold, Array
+from rplvq.protocols import AnyManifold, Array, ArrayLike
 from rplvq.selection import split_classes
 
+ClassWeight: TypeAlias = Mapping[object, float] | Literal["balanced"] | None
+Facts: TypeAlias = tuple[bytes, Array, Array, bool]
 UNEVEN = 0.1  # total variation of a part's class shares from those of all above which blocks are mixed
 HEAVY = 100  # weights with a larger mean do not count samples, and are scaled as by rplvq.arrays.distinct
 
 
 def encoded_blocks(
-    X: Any, y: Any, sample_weight: Any, groups: Any, manifold: AnyManifold, *, persist: bool
+    X: da.Array, y: da.Array | ArrayLike, sample_weight: Any, groups: Any, manifold: AnyManifold, *, persist: bool
 ) -> tuple[Array, Partitions]:
     """Return the classes (C,), and the checked and encoded samples in the blocks of X, a Dask array of known size.
 
@@ -65,7 +68,7 @@ def encoded_blocks(
     return classes, partitions_of(blocks, persist=persist)
 
 
-def _cut(values: Any, sizes: Array, name: str) -> list[Any]:
+def _cut(values: da.Array | Array | None, sizes: Array, name: str) -> list[Delayed | None]:
     """Cut values (N, ...) like the samples into blocks of these sizes; None stays None in each."""
     if values is None:
         return [None] * len(sizes)
@@ -80,7 +83,7 @@ def _cut(values: Any, sizes: Array, name: str) -> list[Any]:
     return list(values.rechunk({0: tuple(sizes.tolist()), **whole}).to_delayed().ravel())
 
 
-def _distinct_labels(y: Any, sizes: Array, n_samples: int) -> tuple[Array, Array, list[Any]]:
+def _distinct_labels(y: da.Array | ArrayLike, sizes: Array, n_samples: int) -> tuple[Array, Array, list[Delayed]]:
     """Return the classes (C,), and labels or, if they are checked here, class indices, with the classes in blocks."""
     if not isinstance(y, da.Array):
         classes, targets = check_labels(collected(y), n_samples)
@@ -94,7 +97,7 @@ def _distinct_labels(y: Any, sizes: Array, n_samples: int) -> tuple[Array, Array
     return classes, classes, _cut(y, sizes, "y")
 
 
-def _distinct(values: Any, sizes: Array, name: str) -> list[Array]:
+def _distinct(values: da.Array, sizes: Array, name: str) -> list[Array]:
     """Return the distinct values of each block; ValueError names a block whose values have another type."""
     call = dask.delayed(_values_of, pure=False)
     starts = (np.cumsum(sizes) - sizes).tolist()
@@ -108,7 +111,7 @@ def _distinct(values: Any, sizes: Array, name: str) -> list[Array]:
     return by_part
 
 
-def _values_of(values: Any, name: str, place: tuple[int, int]) -> Array:
+def _values_of(values: Array, name: str, place: tuple[int, int]) -> Array:
     try:
         return np.unique(one_type(values, name))
     except ValueError as error:
@@ -125,8 +128,8 @@ def _placed(error: ValueError, place: tuple[int, int]) -> ValueError:
 
 
 def _block(
-    points: Array, labels: Array, weights: Any, groups: Any, manifold: AnyManifold, classes: Array, names: Any,
-    place: tuple[int, int],
+    points: Array, labels: Array, weights: Array | None, groups: Array | None, manifold: AnyManifold, classes: Array,
+    names: Any, place: tuple[int, int],
 ) -> Samples:  # fmt: skip
     """Check and encode one block at a ``place`` as above: its samples of positive weight, sorted by their values."""
     try:
@@ -143,7 +146,7 @@ def _block(
 
 
 def parts_of_blocks(
-    blocks: Partitions, class_weight: Any, classes: Array, fewest: int | None
+    blocks: Partitions, class_weight: ClassWeight, classes: Array, fewest: int | None
 ) -> tuple[Partitions, Array]:
     """Return the parts, in an order that depends on their samples only, and the summed weight (C,) of each class.
 
@@ -177,7 +180,7 @@ def parts_of_blocks(
     return partitions_of([make(one, factor) for one in pieces], persist=blocks.persist), own.sum(axis=0) * factor
 
 
-def _facts_of(block: Samples, n_classes: int) -> tuple[bytes, Array, Array, bool]:
+def _facts_of(block: Samples, n_classes: int) -> Facts:
     """Return the digest, the summed and the largest weight (C,) of each class, and whether labels are probabilities."""
     weights = block.filled_weights
     heaviest = np.zeros(n_classes)
@@ -186,7 +189,7 @@ def _facts_of(block: Samples, n_classes: int) -> tuple[bytes, Array, Array, bool
     return digest(block), summed, heaviest, block.targets.ndim == 2
 
 
-def _factor_of(facts: Sequence[Any], n_samples: int, class_weight: Any, classes: Array) -> Array:
+def _factor_of(facts: Sequence[Facts], n_samples: int, class_weight: ClassWeight, classes: Array) -> Array:
     """Return the factor (C,) by which the weights of each class are multiplied; the largest scaled mean is 1."""
     _, by_class, heaviest, is_soft = zip(*facts, strict=True)
     sums = np.sum(by_class, axis=0)

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import attrs
 import dask
 import numpy as np
+from dask.delayed import Delayed
 
 from rplvq.arrays import Samples, evenly_spaced_rows, subset, visits
 from rplvq.distributed._partitions import Partitions
@@ -56,7 +57,7 @@ class Swept(NamedTuple):
 
 
 def share_of(
-    part: Samples, manifold: Any, cost: Cost, state: State, max_weight: float | None, n_batch: int
+    part: Samples, manifold: AnyManifold, cost: Cost, state: State, max_weight: float | None, n_batch: int
 ) -> tuple[Array, Array, int, float, float, float]:
     """Return what a part contributes to a step on ``n_batch`` visits: terms of sums over all parts.
 
@@ -142,7 +143,7 @@ def means_of(part: Samples, manifold: AnyManifold, n_classes: int) -> tuple[Arra
     return codes, by_class
 
 
-def mean_of_parts(manifold: AnyManifold, of_parts: Sequence[Any]) -> Prototypes:
+def mean_of_parts(manifold: AnyManifold, of_parts: Sequence[Delayed]) -> Prototypes:
     """Return the class means (C, ...) of all samples, given the lazy results of :func:`means_of`."""
     means, by_class = zip(*dask.compute(*of_parts), strict=True)
     return averaged(manifold, means, np.array(by_class), np.arange(len(means[0])), np.sum(means, axis=0), np.inf)
@@ -150,7 +151,7 @@ def mean_of_parts(manifold: AnyManifold, of_parts: Sequence[Any]) -> Prototypes:
 
 def first_prototypes(
     trainer: Trainer, partitions: Partitions, some: Samples, n_classes: int, rng: np.random.Generator, *, is_all: bool
-) -> tuple[Prototypes, Array, list[Any]]:
+) -> tuple[Prototypes, Array, list[Delayed]]:
     """Choose prototypes (K, ...) and labels (K,) from ``some`` samples.
 
     Class means are only those by which the choice is made: workers meanwhile compute those of the parts, returned last.
@@ -228,7 +229,7 @@ class DistributedTrainer:
         cost, wrong, total = (sum(values) for values in zip(*scores, strict=True))
         return Score(cost, wrong / total)
 
-    def untrained(self, state: State) -> Any:
+    def untrained(self, state: State) -> dict[str, Array]:
         """Return the history of a fit without any epoch."""
         kinds = [parts for parts in (self.partitions, self.held_out) if parts is not None]
         return untrained_history(state, *(self.score(state, own) for own in kinds))

@@ -4,7 +4,7 @@ import warnings
 from collections.abc import Mapping, Sequence
 from functools import cache
 from os import PathLike
-from typing import Any, Literal, Self
+from typing import Literal, Self
 
 import attrs
 import numpy as np
@@ -64,9 +64,9 @@ from rplvq.exceptions import TrainingInterruptedWarning
 from rplvq.io import answers_of_prototypes, require_fitted, require_valid, save_model
 from rplvq.manifolds import MetricName
 from rplvq.parts import PartsMixin, library_estimator
-from rplvq.protocols import AnyManifold, Array, Cost, Initializer, Schedule
+from rplvq.protocols import AnyManifold, Array, ArrayLike, Cost, Initializer, Schedule
 from rplvq.schedules import AdaptiveStep, Share, StepSize
-from rplvq.selection import HeldOut, split_classes
+from rplvq.selection import Choice, HeldOut, split_classes
 from rplvq.training import (
     Callback,
     Decision,
@@ -156,23 +156,18 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
         Each is called with an :class:`rplvq.training.EpochReport` after each epoch. Returning True stops training, and
         a mapping of numbers is added to the row of the history.
     n_jobs : int or None, default=None
-        Number of threads for distances in predict and transform, and for the decompositions of large batches in fit;
-        -1 uses all cores. No result depends on it.
+        Number of threads for distances and large batches, which changes no result; -1 uses all cores.
     verbose : int, default=0
         1 shows a progress bar, and one line on standard error that says what held-out samples chose.
     random_state : int, RandomState or None, default=None
-        Seed of the initial prototypes and of the sweeps. A fit with a seed depends on the samples as a set, not on
-        their order.
+        Seed of the initial prototypes and of the sweeps. With one, a fit does not depend on the order of samples.
 
     Attributes
     ----------
     classes_ : ndarray of shape (C,)
-        Labels, sorted; 0..C-1 for soft labels. Labels that were announced to partial_fit are here before their first
-        sample comes.
-    prototypes_ : ndarray of shape (K, n, n)
-        Prototypes as points.
-    prototype_labels_ : ndarray of shape (K,)
-        Label of each prototype.
+        Labels, sorted; 0..C-1 for soft labels. Labels announced to partial_fit are here before their samples.
+    prototypes_, prototype_labels_ : ndarray of shape (K, n, n), and (K,)
+        Prototypes as points, and their labels.
     sigma2_ : float
         Value that probabilities use: that at the end of training, recalibrated on the held-out samples of the choice.
     step_size_ : float
@@ -192,8 +187,7 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
     trainer_ : rplvq.Trainer
         The trainer with the resolved parts.
     state_ : rplvq.training.State
-        The state at the end of training: prototypes in the manifold's internal representation, class indices,
-        schedules.
+        The state at the end of training: prototypes as the manifold represents them, class indices, schedules.
 
     Notes
     -----
@@ -222,14 +216,14 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
 
     def __init__(
         self,
-        metric: MetricName | AnyManifold | Any = "affine_invariant",
+        metric: MetricName | str | AnyManifold = "affine_invariant",
         cost: CostName | Cost = "rslvq",
         *,
         sigma2: float | Schedule | HeldOut | Literal["auto", "half_median"] = "auto",
         step_size: float | Schedule | Share | StepSize | AdaptiveStep | Literal["auto", "paper", "adaptive"] = "auto",
-        prototypes_per_class: int | Mapping[Any, int] | Literal["auto"] = 1,
-        class_weight: Mapping[Any, float] | Literal["balanced"] | None = None,
-        init: InitName | Initializer | tuple[Any, Any] = "mean",
+        prototypes_per_class: int | Mapping[object, int] | Literal["auto"] = 1,
+        class_weight: Mapping[object, float] | Literal["balanced"] | None = None,
+        init: InitName | Initializer | tuple[ArrayLike, ArrayLike] = "mean",
         max_epochs: int = 20,
         batch_size: int | None = 1,
         decision: Literal["nearest", "posterior"] = "nearest",
@@ -238,7 +232,7 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
         callbacks: Sequence[Callback] = (),
         n_jobs: int | None = None,
         verbose: int = 0,
-        random_state: Any = None,
+        random_state: int | np.random.RandomState | None = None,
     ) -> None:
         self.metric = metric
         self.cost = cost
@@ -262,11 +256,11 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
 
     def fit(
         self,
-        X: Any,
-        y: Any,
-        sample_weight: Any = None,
+        X: ArrayLike,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
         *,
-        groups: Any = None,
+        groups: ArrayLike | None = None,
         resume: str | PathLike[str] | None = None,
     ) -> Self:
         """Learn prototypes.
@@ -288,17 +282,15 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
             exceptions. If all sums are below 1, as AdaBoost passes them, or if their mean is above 100, they are scaled
             to the mean 1, so that no epoch is very long.
         groups : array-like of shape (N,), optional
-            Group of each sample, such as its session, run, object or image region. The trials of
-            ``sigma2="auto"`` and :class:`rplvq.HeldOut`, and early stopping, then hold out whole groups, so that the
-            choice and the probabilities are those for samples of new groups. Where no group can be held out, because
-            there is one only or a class would keep too few samples, random samples are held out, with a warning. Equal
-            samples of one class belong to the first of their groups. Without trials and early stopping, groups
-            change nothing.
+            Group of each sample, such as its session, run, object or image region. The trials of ``sigma2="auto"`` and
+            :class:`rplvq.HeldOut`, and early stopping, then hold out whole groups, so that the choice and the
+            probabilities are those for samples of new groups. Where no group can be held out, because there is one only
+            or a class would keep too few samples, random samples are held out, with a warning. Equal samples of one
+            class belong to the first of their groups. If nothing is held out, groups change nothing.
         resume : path-like, optional
             File of a :class:`rplvq.Checkpoint` of a fit with the same data, parameters and seed. Training continues
             from there, to the same prototypes as if it had never ended, bit for bit on the same machine and libraries.
-            None starts anew: ``resume=path if os.path.exists(path) else None`` suits a script that is started again
-            until it is done.
+            ``resume=path if os.path.exists(path) else None`` suits a script that is started again and again.
 
         Returns
         -------
@@ -307,11 +299,9 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
         Raises
         ------
         ValueError
-            If an argument or a parameter is invalid, or if the checkpoint is damaged or belongs to another fit. Nothing
-            is changed then.
+            If an argument or parameter is invalid, or the checkpoint damaged or of another fit; nothing is changed.
         FloatingPointError
-            If training diverges, which needs a ``max_weight`` above its default, or if a prototype leaves a manifold of
-            your own.
+            If training diverges, by a ``max_weight`` above its default, or a prototype leaves a manifold of your own.
         OSError
             If the checkpoint cannot be read.
 
@@ -320,8 +310,7 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
         TrainingInterruptedWarning
             After Ctrl-C; the model is complete by then.
         DivergenceWarning
-            If a prototype ended at the edge of the manifold, or if more than a tenth of the weights of an epoch were
-            cut; with what helps.
+            If a prototype is at the edge of the manifold, or over 10 % of the weights of an epoch were cut; with help.
         UserWarning
             If samples were to be held out by groups, and no group can be held out.
 
@@ -387,7 +376,9 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
         warn_of([*troubles, step_trouble(history, samples.n_visits, state.step_schedule)], 2)
         return self
 
-    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
+    def partial_fit(
+        self, X: ArrayLike, y: ArrayLike, classes: ArrayLike | None = None, sample_weight: ArrayLike | None = None
+    ) -> Self:
         """Continue from the present prototypes with one sweep over a batch of samples.
 
         Each call trains. Only ``fit`` holds samples out and keeps the class means where training does not help. Begin
@@ -419,10 +410,8 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
 
         Parameters
         ----------
-        X : array-like of shape (N, n, n), or (N, d) for vectors
-            Samples.
-        y : array-like of shape (N,) or (N, C)
-            Labels.
+        X, y : array-like
+            Samples and labels, as for fit.
         classes : array-like of shape (C,), optional
             All labels that will come. If the first call is given none, new labels are accepted in any call; after fit
             they are not. A later call may name more than are known, never fewer.
@@ -438,8 +427,7 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
         ------
         ValueError
             As for fit. Also if a label is not among the classes that were named, or has another type; if the first
-            batch holds one class only and ``classes`` is not given; if there are soft labels while a class waits for
-            its first sample.
+            batch holds one class only and ``classes`` is not given; if labels are soft while a class has no sample.
         FloatingPointError
             As for fit.
 
@@ -497,7 +485,7 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
 
     def _begin_stream(
         self, manifold: AnyManifold, known: Array, samples: Samples, stream: Stream, rng: np.random.Generator
-    ) -> tuple[Array, Trainer, State, Stream, Any]:
+    ) -> tuple[Array, Trainer, State, Stream, Choice | None]:
         """Choose the prototypes in the first call of a stream, or in each call until a second class has come.
 
         Return the indices (M,) of the classes in the batch, the trainer with the cost for these classes, the state, the
@@ -566,12 +554,12 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
     def _check(
         self,
         manifold: AnyManifold,
-        X: Any,
-        y: Any,
-        weights: Any,
+        X: ArrayLike,
+        y: ArrayLike,
+        weights: ArrayLike | None,
         classes: Array | None = None,
         *,
-        groups: Any = None,
+        groups: ArrayLike | None = None,
         more: bool = False,
         in_stream: bool = True,
     ) -> tuple[Array, Samples]:

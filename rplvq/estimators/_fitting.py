@@ -5,10 +5,10 @@ import sys
 import warnings
 from numbers import Integral
 from os import PathLike
-from typing import Any
 
 import attrs
 import numpy as np
+from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import validate_data
 
@@ -26,13 +26,13 @@ from rplvq.estimators._online import Stream
 from rplvq.io import load_checkpoint, require_same_origin
 from rplvq.manifolds import chosen_rows, variation_of
 from rplvq.parts import callables
-from rplvq.protocols import AnyManifold, Array, Initializer, Prototypes
+from rplvq.protocols import AnyManifold, Array, ArrayLike, Initializer, Prototypes
 from rplvq.schedules import initial_evidence, is_auto
-from rplvq.selection import HeldOut, More, choose, enough_epochs
+from rplvq.selection import Choice, HeldOut, More, choose, enough_epochs
 from rplvq.training import Origin, Progress, State, Trainer, decoded
 
 
-def make_trainer(model: Any, manifold: AnyManifold, initializer: Initializer) -> Trainer:
+def make_trainer(model: BaseEstimator, manifold: AnyManifold, initializer: Initializer) -> Trainer:
     """Return the trainer for the parameters of an estimator, with "auto" if held-out samples are to choose sigma2."""
     return Trainer(
         manifold,
@@ -50,7 +50,7 @@ def make_trainer(model: Any, manifold: AnyManifold, initializer: Initializer) ->
     )
 
 
-def planned(model: Any, trainer: Trainer, n_visits: float) -> Trainer:
+def planned(model: BaseEstimator, trainer: Trainer, n_visits: float) -> Trainer:
     """Return the trainer with as many epochs as so many visits need, see :func:`rplvq.selection.enough_epochs`.
 
     The number is only reduced if the fit chooses the amount of training, and if nothing else depends on the number: not
@@ -63,17 +63,17 @@ def planned(model: Any, trainer: Trainer, n_visits: float) -> Trainer:
     return attrs.evolve(trainer, max_epochs=enough_epochs(trainer.max_epochs, n_visits))
 
 
-def draw_seed(model: Any) -> int:
+def draw_seed(model: BaseEstimator) -> int:
     """Draw the seed of a fit from ``random_state``."""
     return int(check_random_state(model.random_state).randint(np.iinfo(np.int32).max))
 
 
-def ambient_of(manifold: Any) -> AnyManifold:
+def ambient_of(manifold: AnyManifold) -> AnyManifold:
     """Return the manifold that checks the samples of a new fit: ``ambient`` if a reference is to be learned first."""
     return manifold.ambient if provides(manifold, Referenced) else manifold
 
 
-def referenced(manifold: Any, samples: Samples) -> tuple[AnyManifold, Samples]:
+def referenced(manifold: AnyManifold, samples: Samples) -> tuple[AnyManifold, Samples]:
     """Return the manifold with its reference, if it needs one, and samples of :func:`ambient_of` in its coordinates."""
     if not provides(manifold, Referenced):
         return manifold, samples
@@ -82,7 +82,7 @@ def referenced(manifold: Any, samples: Samples) -> tuple[AnyManifold, Samples]:
 
 
 def new_or_resumed(
-    model: Any, resume: str | PathLike[str] | None, classes: Array, samples: Samples
+    model: BaseEstimator, resume: str | PathLike[str] | None, classes: Array, samples: Samples
 ) -> tuple[Progress | None, Origin]:
     """Return the progress of the checkpoint ``resume``, or None for a new fit, and the origin of the fit.
 
@@ -106,7 +106,7 @@ def new_or_resumed(
 
 
 def begin_training(
-    model: Any,
+    model: BaseEstimator,
     trainer: Trainer,
     prototypes: Prototypes,
     labels: Array,
@@ -166,8 +166,8 @@ def _two_per_class(trainer: Trainer, samples: Samples, n_classes: int, rng: np.r
 
 
 def store(
-    model: Any,
-    X: Any,
+    model: BaseEstimator,
+    X: ArrayLike | None,
     trainer: Trainer,
     state: State,
     classes: Array,
@@ -175,7 +175,7 @@ def store(
     history: dict[str, Array],
     met: Array | None = None,
     stream: Stream = Stream(),  # noqa: B008 - immutable
-    choice: Any = None,
+    choice: Choice | None = None,
     samples: Samples | None = None,
 ) -> None:
     """Set all fitted attributes of a RiemannianLVQ in one assignment, after everything that can fail.

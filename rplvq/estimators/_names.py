@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 import attrs
 import numpy as np
+from sklearn.base import BaseEstimator
 
 from rplvq.arrays import by_label, index_labels, one_type
 from rplvq.costs import COSTS
@@ -28,30 +29,30 @@ INITIALIZERS: dict[str, Callable[[tuple[int, ...]], Initializer]] = {
 }
 
 
-def resolve_manifold(value: Any, argument: str = "metric") -> AnyManifold:
+def resolve_manifold(value: str | AnyManifold, argument: str = "metric") -> AnyManifold:
     """Turn a name, a Manifold or a pymanopt manifold into a Manifold; errors name the ``argument``."""
     if isinstance(value, str):
         return by_plain_name(value, MANIFOLDS, argument)()
     if is_from_pymanopt(value):
         return FromPymanopt(value)
     require_methods(argument, value, MANIFOLD_METHODS, "a Manifold")
-    return value  # type: ignore[no-any-return]
+    return value
 
 
-def manifold_of(model: Any) -> AnyManifold:
+def manifold_of(model: BaseEstimator) -> AnyManifold:
     """Return the Manifold that the parameter ``metric`` of an estimator stands for."""
     return resolve_manifold(model.metric)
 
 
-def resolve_cost(value: Any) -> Cost:
+def resolve_cost(value: str | Cost) -> Cost:
     """Turn a name or a Cost into a Cost."""
     if isinstance(value, str):
         return by_plain_name(value, COSTS, "cost")()
     require_methods("cost", value, ("__call__",), "a Cost")
-    return value  # type: ignore[no-any-return]
+    return value
 
 
-def resolve_counts(value: Any, classes: Array) -> tuple[int, ...]:
+def resolve_counts(value: object, classes: Array) -> tuple[int, ...]:
     """Return the number of prototypes of each class, from one number or a mapping by the labels ``classes`` (C,).
 
     Labels that are no class are ignored, because a fold may lack a class, unless an entry for a class is missing.
@@ -72,13 +73,13 @@ def resolve_counts(value: Any, classes: Array) -> tuple[int, ...]:
     return tuple(int(count) for count in counts)
 
 
-def chooses_counts(model: Any) -> bool:
+def chooses_counts(model: BaseEstimator) -> bool:
     """Whether held-out samples choose the number of prototypes per class."""
     value = model.prototypes_per_class
     return isinstance(value, str) and value == "auto"
 
 
-def first_counts(model: Any, classes: Array) -> tuple[int, ...]:
+def first_counts(model: BaseEstimator, classes: Array) -> tuple[int, ...]:
     """Return the number of prototypes of each class with which an estimator begins: 1 if it is to be chosen."""
     return resolve_counts(1 if chooses_counts(model) else model.prototypes_per_class, classes)
 
@@ -113,19 +114,19 @@ def resolve_initializer(value: Any, counts: tuple[int, ...], classes: Array) -> 
     return value  # type: ignore[no-any-return]
 
 
-def resolve_sigma2_rule(value: Any) -> HeldOut | None:
+def resolve_sigma2_rule(value: object) -> HeldOut | None:
     """Return the rule by which held-out samples choose sigma2, or None if ``value`` needs no training."""
     if is_auto(value):
         return HeldOut()
     return value if isinstance(value, HeldOut) else None
 
 
-def resolve_step_size(value: Any) -> Any:
+def resolve_step_size(value: object) -> Any:
     """Turn "adaptive" into an AdaptiveStep; anything else is for the trainer."""
     return AdaptiveStep() if isinstance(value, str) and value == "adaptive" else value
 
 
-def resolve_early_stopping(value: Any) -> EarlyStopping | None:
+def resolve_early_stopping(value: object) -> EarlyStopping | None:
     """Turn False, True or an EarlyStopping into an EarlyStopping or None."""
     if value is None or isinstance(value, (bool, np.bool_)):
         return EarlyStopping() if value else None
@@ -134,14 +135,14 @@ def resolve_early_stopping(value: Any) -> EarlyStopping | None:
     return value
 
 
-def by_posterior(decision: Any) -> bool:
+def by_posterior(decision: object) -> bool:
     """Whether a value of the parameter ``decision`` means the most probable class instead of the nearest prototype."""
     if decision not in ("nearest", "posterior"):
         raise ValueError(f"decision must be 'nearest' or 'posterior', got {decision!r}")
     return bool(decision == "posterior")
 
 
-def takes_vectors(model: Any) -> bool:
+def takes_vectors(model: BaseEstimator) -> bool:
     """Whether the metric of an estimator is one of vectors instead of matrices."""
     value = model.metric
     return isinstance(value, EuclideanVectors) or (isinstance(value, str) and plain_name(value) == "euclidean_vectors")

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import attrs
 import numpy as np
+from sklearn.base import BaseEstimator
 
 from rplvq.arrays import Samples, hard_targets, one_type, same_type
 from rplvq.capabilities import Windowed, provides
@@ -20,16 +21,13 @@ from rplvq.estimators._names import first_counts, resolve_initializer
 from rplvq.estimators._paces import FAST_SHARE, Paces, first_paces, follows_by_paces, learned, present_paces
 from rplvq.initializers import ClassMeans
 from rplvq.parts import callables, library_part
-from rplvq.protocols import AnyManifold, Array, Initializer
+from rplvq.protocols import AnyManifold, Array, ArrayLike, Cost, Initializer
 from rplvq.schedules import initial_evidence, is_auto, wants_default
 from rplvq.training import State, Trainer, Window, with_prototypes, without_prototypes
 
-SETTLED = 10
-"""Number of samples per prototype from which on a late class is no longer initialized anew."""
-OTHERS = 200
-"""Number of samples of the other classes that are kept until then."""
-GATHERED = 1000
-"""Number of samples that are kept while all are of one class; if more come, chance decides which ones."""
+SETTLED = 10  # number of samples per prototype from which on a late class is no longer initialized anew
+OTHERS = 200  # number of samples of the other classes that are kept until then
+GATHERED = 1000  # number of samples that are kept while all are of one class; if more come, chance decides which ones
 
 
 @library_part
@@ -57,7 +55,7 @@ class Stream(NamedTuple):
     """
 
     is_open: bool = False
-    cost: Any = None
+    cost: Cost | None = None
     recent: Samples | None = None
     pending: PendingClasses | None = None
     alone: Samples | None = None
@@ -67,7 +65,7 @@ class Stream(NamedTuple):
     paces: Paces | None = None
 
 
-def known_classes(announced: Any, fitted: Array | None) -> Array | None:
+def known_classes(announced: ArrayLike | None, fitted: Array | None) -> Array | None:
     """Return the classes that are known before the labels of a call are read, or None if none are.
 
     ``announced`` is the argument ``classes`` of the call, and ``fitted`` (C,) the sorted classes of the model.
@@ -99,7 +97,7 @@ def present_classes(targets: Array, n_classes: int) -> Array:
     return np.unique(hard_targets(targets)) if targets.ndim == 1 else np.arange(n_classes)
 
 
-def cost_of_classes(cost: Any, met: Array, known: Array) -> Any:
+def cost_of_classes(cost: Cost, met: Array, known: Array) -> Cost:
     """Return the cost for the classes with indices ``met`` (M,) among those ``known`` (C,)."""
     return restrict_to_classes(cost, met) if len(met) < len(known) else cost
 
@@ -186,7 +184,7 @@ def recent_samples(rules: Sequence[object], recent: Samples | None, call: Callab
 
 
 def prepare_partial_fit(
-    model: Any, known: Array, samples: Samples, stream: Stream, rng: np.random.Generator
+    model: BaseEstimator, known: Array, samples: Samples, stream: Stream, rng: np.random.Generator
 ) -> tuple[Array, Trainer, State, Stream]:
     """Give late classes their prototypes, and let rules of growth look at the latest samples.
 
@@ -225,7 +223,7 @@ def prepare_partial_fit(
 
 
 def initialize_new_classes(
-    model: Any,
+    model: BaseEstimator,
     trainer: Trainer,
     state: State,
     known: Array,

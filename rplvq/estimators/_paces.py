@@ -8,7 +8,7 @@ loses classes that turn.
 from __future__ import annotations
 
 import copy
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -22,8 +22,7 @@ from rplvq.training import State, Trainer, restored
 
 FAST_SHARE = 0.1
 """Share of sigma2 of the fast copy. Its prototypes stand for about the last ten samples of each, near a border."""
-CLEAR = 2.0
-"""Number of standard errors from which a difference of losses is clear."""
+CLEAR = 2.0  # number of standard errors from which a difference of losses is clear
 
 
 @library_part
@@ -37,13 +36,10 @@ class Paces(NamedTuple):
         samples since the latest change; and those that stand for the latest samples.
     owners : ndarray of shape (K,)
         The label of each prototype.
-    leader : int
-        Index of the copy that answers.
-    n_samples : float
-        Number of samples for which the mean copy stands.
+    leader, n_samples : int, and float
+        Index of the copy that answers, and number of samples for which the mean copy stands.
     losses, errors : ndarray of shape (M, P)
-        Loss, and 1 for a wrong answer, of each copy for the latest samples, multiplied by their weights. All are from
-        before the copy learned from the sample.
+        Loss, and 1 for a wrong answer, of each copy for the latest samples before it learned them, times their weights.
     """
 
     prototypes: tuple[Prototypes, ...]
@@ -151,7 +147,7 @@ def learned(
     mean_share = len(paces.owners) / n_samples
     shares = (0.0, mean_share, max(mean_share, FAST_SHARE))[-len(paces.prototypes) :]
     leader = leading(paces)
-    results: list[Any] = []
+    results: list[tuple[State, dict[str, float]]] = []
     for index, (prototypes, share) in enumerate(zip(paces.prototypes, shares, strict=True)):
         began = state._replace(prototypes=prototypes, step_size=_step_size(state, share))
         if share == 0 and index != leader:

@@ -17,8 +17,8 @@ from rplvq.estimators._online import met_classes
 from rplvq.exceptions import PointError
 from rplvq.manifolds import filler_of
 from rplvq.parts import plain, require_jobs
-from rplvq.protocols import Array, Prototypes
-from rplvq.training import State
+from rplvq.protocols import Array, ArrayLike, Prototypes
+from rplvq.training import State, Trainer
 
 FEW_BYTES = 1 << 16
 """Up to this size of the samples no context of joblib is looked up, in which ``n_jobs=None`` means several threads."""
@@ -38,15 +38,12 @@ class PrototypePredictor(TransformerMixin, ClassifierMixin):
     prototype_labels_: Array
     sigma2_: float
     state_: State
-    trainer_: Any
+    trainer_: Trainer
 
-    def predict(self, X: Any) -> Array:
+    def predict(self, X: ArrayLike) -> Array:
         """Predict the label of the nearest prototype of each sample, or the most probable one if ``decision`` says so.
 
-        Returns
-        -------
-        ndarray of shape (N,)
-            Labels, of the type of ``classes_``.
+        The labels (N,) have the type of ``classes_``.
 
         Examples
         --------
@@ -77,7 +74,7 @@ class PrototypePredictor(TransformerMixin, ClassifierMixin):
             return np.asarray(model.classes_[likeliest])
         return np.asarray(model.prototype_labels_[model._over(X, model._nearest)])
 
-    def predict_proba(self, X: Any) -> Array:
+    def predict_proba(self, X: ArrayLike) -> Array:
         """Compute class probabilities (N, C), the softmax of ``-sqdist / (2 sigma2_)`` by class or those of the cost.
 
         Columns are in the order of ``classes_``, and rows sum to one. A class that was announced to partial_fit but has
@@ -86,7 +83,7 @@ class PrototypePredictor(TransformerMixin, ClassifierMixin):
         model = self._snapshot()
         return model._over(X, lambda *ends: np.exp(model._log_proba(*ends)))
 
-    def predict_log_proba(self, X: Any) -> Array:
+    def predict_log_proba(self, X: ArrayLike) -> Array:
         """Compute the logarithms (N, C) of the class probabilities, which are exact where the probabilities underflow.
 
         A class that has had no sample yet has minus infinity.
@@ -94,7 +91,7 @@ class PrototypePredictor(TransformerMixin, ClassifierMixin):
         model = self._snapshot()
         return model._over(X, model._log_proba)
 
-    def decision_function(self, X: Any) -> Array:
+    def decision_function(self, X: ArrayLike) -> Array:
         """Compute one score per class, shape (N, C); the class with the largest score is predicted.
 
         It is minus the squared distance to the nearest prototype of the class, or the class log-posterior if
@@ -104,12 +101,12 @@ class PrototypePredictor(TransformerMixin, ClassifierMixin):
         scores = model._over(X, model._log_proba if by_posterior(model.decision) else model._nearness)
         return np.asarray(scores[..., 1] - scores[..., 0]) if len(model.classes_) == 2 else scores
 
-    def transform(self, X: Any) -> Array:
+    def transform(self, X: ArrayLike) -> Array:
         """Compute the distances (N, K), not squared, to the prototypes, in the order of ``prototype_labels_``."""
         model = self._snapshot()
         return model._over(X, lambda *ends: np.sqrt(model._sqdist(*ends)))
 
-    def score_samples(self, X: Any) -> Array:
+    def score_samples(self, X: ArrayLike) -> Array:
         """Compute minus the squared distance (N,) to the nearest prototype, so that unusual samples have small values.
 
         It carries the unit of the metric, and depends on how far training has moved the prototypes from the data.
@@ -118,7 +115,7 @@ class PrototypePredictor(TransformerMixin, ClassifierMixin):
         model = self._snapshot()
         return model._over(X, lambda *ends: -model._sqdist(*ends).min(axis=1))
 
-    def get_feature_names_out(self, input_features: Any = None) -> Array:
+    def get_feature_names_out(self, input_features: ArrayLike | None = None) -> Array:
         """Return the names of the columns of :meth:`transform`, shape (K,): class, label and number, joined by "_".
 
         The class is that of the estimator in lower case, and the number counts the prototypes of a label. A distance
@@ -137,7 +134,7 @@ class PrototypePredictor(TransformerMixin, ClassifierMixin):
         prefix = type(self).__name__.lower()
         return np.array([f"{prefix}_{label}_{number}" for label, number in numbered], dtype=object)
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+    def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         """Return the accuracy on labels ``y`` as in fit; soft labels stand for their likeliest class.
 
         For an image, ``y`` and ``sample_weight`` have the shape (rows, columns).
@@ -161,20 +158,20 @@ class PrototypePredictor(TransformerMixin, ClassifierMixin):
         if codes.shape[1:] != shape:
             raise ValueError(f"X holds points of shape {codes.shape[1:]}, the prototypes have {shape}")
 
-    def _over(self, X: Any, answer: Callable[[Prototypes, Array], Array]) -> Array:
+    def _over(self, X: ArrayLike, answer: Callable[[Prototypes, Array], Array]) -> Array:
         """Return ``answer(prototypes, codes)`` (N, ...) for N samples, or (rows, columns, ...) for an image of them.
 
         An image has at least two axes in front of those of a point. Vectors have none, because an array of vectors with
         three axes is more likely a mistake.
         """
-        X = stacked(X)
+        points = stacked(X)
         n_axes = np.ndim(self.prototypes_) - 1
-        image = getattr(X, "shape", ())[:-n_axes]
+        image = getattr(points, "shape", ())[:-n_axes]
         if n_axes == 1 or len(image) < 2:
-            with single_blas_thread(matrix_size(X)):
-                return self._over_batch(X, answer)
+            with single_blas_thread(matrix_size(points)):
+                return self._over_batch(points, answer)
         try:
-            flat = self._over(X.reshape(-1, *X.shape[-n_axes:]), answer)
+            flat = self._over(points.reshape(-1, *points.shape[-n_axes:]), answer)
         except PointError as error:
             raise error.at(np.unravel_index(error.index, image)) from None
         return flat.reshape(*image, *flat.shape[1:])
@@ -224,7 +221,7 @@ class PrototypePredictor(TransformerMixin, ClassifierMixin):
         except PointError as error:
             raise error.shifted(rows.start or 0) from None
 
-    def _filled(self, part: Any) -> Array | None:
+    def _filled(self, part: ArrayLike) -> Array | None:
         """Return samples whose missing channels are filled; None if none are missing or could be."""
         points = np.asarray(part)
         is_alike = points.dtype.kind in "fc" and points.shape[1:] == self.prototypes_.shape[1:]

@@ -6,12 +6,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from rplvq.arrays import take_rows
-from rplvq.protocols import Array
+from rplvq.protocols import Array, ArrayLike
 
-N_STANDARD_ERRORS = 2.0
-"""Number of standard errors by which a weight must beat the first one."""
-SMALLEST_PROBABILITY = 1e-6
-"""Held-out losses are not larger than minus the logarithm of this."""
+N_STANDARD_ERRORS = 2.0  # number of standard errors by which a weight must beat the first one
+SMALLEST_PROBABILITY = 1e-6  # held-out losses are not larger than minus the logarithm of this
 
 
 class Rows(NamedTuple):
@@ -37,7 +35,7 @@ class Rows(NamedTuple):
         return Rows(self.samples, *(np.concatenate(pair) for pair in zip(self[1:], other[1:], strict=True)))
 
 
-def qualities_of(right: Mapping[Any, Array | None], own: Rows, chance: float) -> dict[Any, float]:
+def qualities_of(right: Mapping[object, Array | None], own: Rows, chance: float) -> dict[object, float]:
     """Return the quality of each source, from which own samples (M,) it classifies correctly; None takes the mean."""
     found = {}
     for name, answers in right.items():
@@ -49,13 +47,13 @@ def qualities_of(right: Mapping[Any, Array | None], own: Rows, chance: float) ->
     return {name: found.get(name, mean) for name in right}
 
 
-def with_mean_one(qualities: Mapping[Any, float]) -> dict[Any, float]:
+def with_mean_one(qualities: Mapping[object, float]) -> dict[object, float]:
     """Return numbers scaled to mean 1, and zeros as they are."""
     mean = sum(qualities.values()) / max(len(qualities), 1)
     return {name: value / mean if mean else 0.0 for name, value in qualities.items()}
 
 
-def combined(own: Rows, sources: Rows, qualities: Mapping[Any, float], count: float) -> Rows:
+def combined(own: Rows, sources: Rows, qualities: Mapping[object, float], count: float) -> Rows:
     """Return own rows and those of the sources, which together count as ``count`` own samples.
 
     If ``count`` is infinite, there are no own rows, and the sources keep their weights.
@@ -78,7 +76,9 @@ def balanced(probabilities: Array, shares: Array) -> Array:
     return np.asarray(found)
 
 
-def trial_columns(candidates: Any = (), losses: Any = None, errors: Any = None, weights: Any = 1.0) -> dict[str, Array]:
+def trial_columns(
+    candidates: ArrayLike = (), losses: Array | None = None, errors: Any = None, weights: Array | float = 1.0
+) -> dict[str, Array]:
     """Return trials as columns, from the losses (T, M) and errors (T, M) of T candidates on M weighted samples."""
     if losses is None:
         losses = errors = np.empty((0, 1))

@@ -1,8 +1,8 @@
 """TransferClassifier: learns from labelled samples of other domains, such as subjects, and from a few of the target."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from inspect import signature
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 from sklearn import get_config
@@ -24,24 +24,22 @@ from rplvq.estimators._sources import (
 )
 from rplvq.exceptions import PointError, interrupts_raised
 from rplvq.parts import library_estimator, require_count, require_number
-from rplvq.protocols import Array
+from rplvq.protocols import Array, ArrayLike
 
-ROUNDS = 3
-"""Number of fits in which samples without labels take part."""
-UNLABELED_SHARE = 0.25
-"""Weight of all samples without labels, relative to the labelled ones."""
+ROUNDS = 3  # number of fits in which samples without labels take part
+UNLABELED_SHARE = 0.25  # weight of all samples without labels, relative to the labelled ones
 SMALLEST_QUALITY = 0.01
 """Quality of a source that is not left out: a tenth of the way from guessing to perfect answers, squared."""
 
 
-def takes_weights(estimator: Any) -> bool:
+def takes_weights(estimator: BaseEstimator) -> bool:
     """Whether fit takes ``sample_weight``, or passes its keywords on to the fit of an inner ``estimator``."""
     passes = any(each.kind is each.VAR_KEYWORD for each in signature(estimator.fit).parameters.values())
     inner = getattr(estimator, "estimator", None) if passes else None
     return has_fit_parameter(estimator, "sample_weight") or (inner is not None and takes_weights(inner))
 
 
-def _require_classes(model: Any) -> None:
+def _require_classes(model: BaseEstimator) -> None:
     """Raise ValueError unless a fitted classifier has the classes of the estimator in it."""
     if not np.array_equal(model.classes_, model.estimator_.classes_):
         raise ValueError(f"classes_ are {model.classes_}, those of its estimator {model.estimator_.classes_}")
@@ -76,8 +74,7 @@ class TransferClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     weight_ : float
         The weight among ``weights`` that was chosen; infinite if there is no own labelled sample.
     source_weights_ : dict of object to float
-        Weight of the samples of each source, with mean 1; 0 for a source that is left out. They are used if ``weight_``
-        is not 0.
+        Weight of each source, with mean 1; 0 for one that is left out. They are used if ``weight_`` is not 0.
     trials_ : dict of str to ndarray
         The candidates that were tried on held-out own samples, as columns: weight, loss (mean of ``-log p`` of the true
         class, or of the errors if the estimator has no ``predict_proba``), margin (standard error of the difference to
@@ -94,8 +91,7 @@ class TransferClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     **Choice.** Each fold is held out in turn, and all candidates are fitted without it; the weights of the sources come
     from the other folds, too. A candidate replaces the first one if its mean loss is lower by more than two standard
     errors of the difference; among several, the one with the lowest loss wins. The first one is taken without trials if
-    a class has fewer than two own samples. If the own samples lack a class, candidate 0 is dropped, and no source is
-    left out.
+    a class has fewer than two own samples. If these lack a class, candidate 0 is dropped, and no source left out.
 
     **Samples without labels.** A first fit ignores them. Then they take part in three more fits, with their likeliest
     class as label and its probability as weight. Before that, the class probabilities are scaled until the classes are
@@ -106,8 +102,7 @@ class TransferClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     "domain/label" of its ``encode_domains`` are accepted as ``y``; then no groups are needed, and the labels that are
     learned and predicted are the strings behind the last "/".
 
-    **Metadata.** With scikit-learn's metadata routing, fit requests ``groups``, and passes them on to an estimator that
-    requests them to predict.
+    **Metadata.** In metadata routing, fit requests ``groups``, and passes them to an estimator that predicts with them.
 
     Examples
     --------
@@ -137,15 +132,18 @@ class TransferClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     __metadata_request__fit = {"groups": True}  # noqa: RUF012
 
     def __init__(
-        self, estimator: Any, *, target: Any = None, weights: Any = (15.0, 0.0), unlabeled: Any = None, cv: int = 5
-    ) -> None:
+        self, estimator: BaseEstimator, *, target: object = None, weights: float | Sequence[float] = (15.0, 0.0),
+        unlabeled: object = None, cv: int = 5,
+    ) -> None:  # fmt: skip
         self.estimator = estimator
         self.target = target
         self.weights = weights
         self.unlabeled = unlabeled
         self.cv = cv
 
-    def fit(self, X: Any, y: Any, groups: Any = None, sample_weight: Any = None) -> Self:
+    def fit(
+        self, X: ArrayLike, y: ArrayLike, groups: ArrayLike | None = None, sample_weight: ArrayLike | None = None
+    ) -> Self:
         """Choose the weight of the sources, and fit the estimator on sources and own samples together.
 
         Parameters
@@ -154,10 +152,8 @@ class TransferClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             Samples of all domains, as the estimator takes them.
         y : array-like of shape (N,)
             Labels; ``unlabeled`` for samples of the target without a label. Without groups, strings "domain/label".
-        groups : array-like of shape (N,), optional
-            Domain of each sample.
-        sample_weight : array-like of shape (N,), optional
-            Weights of the samples within their domains; samples of weight 0 are left out.
+        groups, sample_weight : array-like of shape (N,), optional
+            Domains of the samples, and their weights within these; samples of weight 0 are left out.
 
         Raises
         ------
@@ -202,7 +198,7 @@ class TransferClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         self._encoded = groups is None
         return self
 
-    def predict(self, X: Any, **params: Any) -> Array:
+    def predict(self, X: ArrayLike, **params: object) -> Array:
         """Predict labels (N,) of samples of the target.
 
         ``params`` is metadata that the estimator requests in scikit-learn's metadata routing, such as ``groups``.
@@ -211,13 +207,13 @@ class TransferClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         return np.asarray(self.estimator_.predict(X, **process_routing(self, "predict", **params).estimator.predict))
 
     @available_if(lambda self: hasattr(self.estimator, "predict_proba"))  # type: ignore[untyped-decorator]
-    def predict_proba(self, X: Any, **params: Any) -> Array:
+    def predict_proba(self, X: ArrayLike, **params: object) -> Array:
         """Compute the class probabilities (N, C) of the estimator; arguments as for :meth:`predict`."""
         check_is_fitted(self)
         given = process_routing(self, "predict_proba", **params).estimator.predict_proba
         return np.asarray(self.estimator_.predict_proba(X, **given))
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None, **params: Any) -> float:
+    def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None, **params: object) -> float:
         """Return the accuracy, weighted by ``sample_weight`` (N,); other arguments as for :meth:`predict`.
 
         After a fit on labels "domain/label", ``y`` may have them, too.
@@ -249,7 +245,9 @@ class TransferClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             raise ValueError("weights is empty: give at least one number, such as 15.0")
         return [float(weight) for weight in given]
 
-    def _check_data(self, X: Any, y: Any, groups: Any, sample_weight: Any) -> tuple[Rows, Rows, Array]:
+    def _check_data(
+        self, X: ArrayLike, y: ArrayLike, groups: ArrayLike | None, sample_weight: ArrayLike | None
+    ) -> tuple[Rows, Rows, Array]:
         """Return the labelled rows, the rows without labels, and the classes (C,)."""
         samples, (labels, domains) = as_rows(X), split_domains(y, groups)
         if labels.ndim != 1:
@@ -276,7 +274,7 @@ class TransferClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         used = weights > 0
         return data.take(~hidden & used), data.take(hidden & used), classes
 
-    def _fitted(self, data: Rows, *, weighted: bool = True) -> Any:
+    def _fitted(self, data: Rows, *, weighted: bool = True) -> BaseEstimator:
         """Return a clone of the estimator, fitted on some rows, with their weights if ``weighted``."""
         given = self._groups("fit", data)
         if weighted:
@@ -292,7 +290,7 @@ class TransferClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         except PointError as error:
             raise PointError(int(data.rows[error.index]), error.reason, error.name) from error
 
-    def _fitted_if_enough(self, data: Rows, *, weighted: bool = True) -> Any:
+    def _fitted_if_enough(self, data: Rows, *, weighted: bool = True) -> BaseEstimator | None:
         """Return what ``_fitted`` does, or None if the estimator refuses so few samples; all together may suffice."""
         try:
             return self._fitted(data, weighted=weighted)
@@ -301,7 +299,7 @@ class TransferClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         except ValueError:
             return None
 
-    def _groups(self, method: str, data: Rows) -> dict[str, Any]:
+    def _groups(self, method: str, data: Rows) -> dict[str, object]:
         """Return the domains as ``groups``, if the estimator requests these in metadata routing to predict.
 
         A classifier that requests groups only in fit would hold out whole domains, and a source is a single one.
@@ -312,9 +310,9 @@ class TransferClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         wanted = routing.consumes("predict", ["groups"]) & routing.consumes(method, ["groups"])
         return dict.fromkeys(wanted, data.domains)
 
-    def _source_answers(self, sources: Rows, own: Rows) -> dict[Any, Array | None]:
+    def _source_answers(self, sources: Rows, own: Rows) -> dict[object, Array | None]:
         """Return which own samples (M,) a fit on each source classifies correctly; None if the source is too small."""
-        found: dict[Any, Array | None] = {}
+        found: dict[object, Array | None] = {}
         for name in np.unique(sources.domains).tolist():
             source = sources.take(sources.domains == name)
             if len(np.unique(source.y)) < 2:
@@ -327,7 +325,7 @@ class TransferClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         return found
 
     def _try(
-        self, candidates: list[float], own: Rows, sources: Rows, right: Mapping[Any, Array | None], chance: float
+        self, candidates: list[float], own: Rows, sources: Rows, right: Mapping[object, Array | None], chance: float
     ) -> dict[str, Array]:
         """Return the trials of all candidates on folds of the own samples, as columns."""
         names, y = np.unique(own.y, return_inverse=True)
@@ -354,7 +352,7 @@ class TransferClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
                     losses[row, held] = -np.log(found[np.arange(len(held)), y[held]].clip(SMALLEST_PROBABILITY))
         return trial_columns(candidates, losses, errors, own.weights / own.weights.mean())
 
-    def _with_hidden(self, model: Any, labelled: Rows, hidden: Rows, unit: float) -> Any:
+    def _with_hidden(self, model: BaseEstimator, labelled: Rows, hidden: Rows, unit: float) -> BaseEstimator:
         """Return the estimator after rounds in which it predicts the labels of hidden rows, each up to ``unit``."""
         if not hasattr(model, "predict_proba"):
             raise ValueError(f"unlabeled={self.unlabeled!r} needs predict_proba, which {self.estimator!r} has not")

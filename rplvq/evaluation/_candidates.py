@@ -3,6 +3,9 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal
 
+import numpy as np
+from sklearn.base import BaseEstimator
+
 from rplvq.costs import CostName
 from rplvq.estimators import RiemannianLVQ, resolve_cost, resolve_manifold
 from rplvq.manifolds import MetricName
@@ -15,14 +18,14 @@ BASELINES: tuple[BaselineName, ...] = ("mdm", "tangent_space")
 
 
 def default_estimators(
-    metrics: Iterable[MetricName | AnyManifold | Any] = METRICS,
+    metrics: Iterable[MetricName | str | AnyManifold] = METRICS,
     costs: Iterable[CostName | Cost] = ("rslvq",),
     *,
-    prototypes_per_class: Any = 1,
+    prototypes_per_class: int | Mapping[object, int] = 1,
     max_epochs: int = 20,
     sigma2: float | Schedule | Literal["auto"] = "auto",
-    random_state: Any = None,
-) -> dict[str, Any]:
+    random_state: int | np.random.RandomState | None = None,
+) -> dict[str, RiemannianLVQ]:
     """Return the classifiers that :func:`compare` takes by default: each metric with each cost, and its class means.
 
     Parameters
@@ -43,8 +46,7 @@ def default_estimators(
     Returns
     -------
     dict of str to RiemannianLVQ
-        Unfitted estimators: ``"<metric> <cost>"`` for each cost, then ``"<metric> MDM"``, which classifies by the
-        minimum distance to the class means, without training.
+        Unfitted estimators: ``"<metric> <cost>"`` for each cost, then ``"<metric> MDM"`` by the nearest class mean.
 
     Examples
     --------
@@ -74,19 +76,14 @@ def _parts(values: Any, argument: str) -> list[Any]:
     return parts
 
 
-def baseline_estimators(names: BaselineName | Iterable[BaselineName] = BASELINES) -> dict[str, Any]:
-    """Return classifiers of pyRiemann to compare with; raise ImportError if it is not installed (extra ``paper``).
+def baseline_estimators(names: BaselineName | Iterable[BaselineName] = BASELINES) -> dict[str, BaseEstimator]:
+    """Return unfitted classifiers of pyRiemann by name; raise ImportError if it is not installed (extra ``paper``).
 
     Parameters
     ----------
     names : iterable of str, default=("mdm", "tangent_space")
         "mdm" is pyRiemann's minimum distance to mean under the affine-invariant metric. "tangent_space" is logistic
         regression on the tangent vectors at the Riemannian mean of the training samples.
-
-    Returns
-    -------
-    dict of str to estimator
-        Unfitted estimators, ``"pyRiemann MDM"`` and ``"tangent space + logistic regression"``.
 
     Examples
     --------
@@ -109,12 +106,12 @@ def baseline_estimators(names: BaselineName | Iterable[BaselineName] = BASELINES
     return dict(made[name] for name in names)
 
 
-def short_name(part: Any) -> str:
+def short_name(part: object) -> str:
     """Return the name of a part that is given by its name or as an object."""
     return part if isinstance(part, str) else type(part).__name__
 
 
-def unique_names(named: Sequence[tuple[str, Any]]) -> dict[str, Any]:
+def unique_names(named: Sequence[tuple[str, BaseEstimator]]) -> dict[str, BaseEstimator]:
     """Turn (name, estimator) pairs into a mapping; a name that occurs more than once gets a number."""
     names = [name for name, _ in named]
     return {
@@ -123,7 +120,7 @@ def unique_names(named: Sequence[tuple[str, Any]]) -> dict[str, Any]:
     }
 
 
-def named_estimators(estimators: Any) -> dict[str, Any]:
+def named_estimators(estimators: object) -> dict[str, BaseEstimator]:
     """Turn a mapping of estimators, or a sequence of estimators and of metrics, into a mapping by name."""
     if not isinstance(estimators, (Mapping, list, tuple)):
         what = "a mapping name -> estimator, a list of estimators and metrics, or None"
@@ -141,7 +138,7 @@ def named_estimators(estimators: Any) -> dict[str, Any]:
     return named
 
 
-def _named(index: int, entry: Any) -> list[tuple[str, Any]]:
+def _named(index: int, entry: BaseEstimator | str | AnyManifold) -> list[tuple[str, BaseEstimator]]:
     """Return the names and estimators for an estimator or a metric of a sequence."""
     if not isinstance(entry, str) and what_lacks(entry, MANIFOLD_METHODS):
         return [(type(entry).__name__, entry)]

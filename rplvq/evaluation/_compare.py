@@ -8,6 +8,7 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 import numpy as np
+from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.parallel import Parallel, delayed
 
@@ -19,7 +20,7 @@ from rplvq.evaluation._questions import find_questions
 from rplvq.evaluation._significance import TestName, check_test
 from rplvq.manifolds import MetricName
 from rplvq.parts import library_version
-from rplvq.protocols import AnyManifold, Array
+from rplvq.protocols import AnyManifold, Array, ArrayLike
 
 LIBRARIES = ("numpy", "scipy", "scikit-learn", "numba")
 MOST_CLASSES = 30  # whose sizes are listed one by one
@@ -27,18 +28,18 @@ MOST_CLASSES = 30  # whose sizes are listed one by one
 
 def compare(
     X: Any,
-    y: Any,
-    estimators: Mapping[str, Any] | Sequence[Any] | None = None,
+    y: ArrayLike,
+    estimators: Mapping[str, BaseEstimator] | Sequence[BaseEstimator | MetricName | str | AnyManifold] | None = None,
     *,
-    metrics: Iterable[MetricName | AnyManifold | Any] | None = None,
+    metrics: Iterable[MetricName | str | AnyManifold] | None = None,
     cv: Any = 10,
     repeats: int = 1,
-    scoring: Any = ("accuracy", "kappa"),
-    groups: Any = None,
+    scoring: _cross_validation.Scoring = ("accuracy", "kappa"),
+    groups: ArrayLike | None = None,
     test: TestName = "corrected_t",
     n_jobs: int | None = None,
     verbose: int = 0,
-    random_state: Any = None,
+    random_state: int | np.random.RandomState | None = None,
 ) -> Comparison:
     """Score classifiers by cross-validation, all on the same folds.
 
@@ -58,8 +59,7 @@ def compare(
     metrics : iterable of str or Manifold, optional
         Metrics for :func:`default_estimators`, in place of ``estimators``.
     cv : int, splitter or iterable of (train, test), default=10
-        A number of folds, stratified by class and shuffled, and separated by ``groups`` if given; a splitter as in
-        scikit-learn; or row indices.
+        Number of folds, stratified by class, shuffled, and separated by any ``groups``; a splitter; or row indices.
     repeats : int, default=1
         Number of times that the samples are divided into ``cv`` folds, each time anew.
     scoring : str, callable, sequence of these, or mapping of str to these, default=("accuracy", "kappa")
@@ -141,7 +141,7 @@ def compare(
 
 
 def describe_run(
-    X: Any, y: Array, folds: Sequence[tuple[int, int]], named_folds: str, seed: Any, call: str
+    X: Any, y: Array, folds: Sequence[tuple[int, int]], named_folds: str, seed: object, call: str
 ) -> dict[str, str]:
     """Return the facts of a comparison as they are printed; ``folds`` are numbers of training and test samples."""
     classes, counts = np.unique(y, return_counts=True)

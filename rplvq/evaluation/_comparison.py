@@ -10,22 +10,22 @@ import numpy as np
 
 from rplvq.evaluation._questions import Question, answer
 from rplvq.evaluation._report import Table, as_csv, as_latex, as_markdown, as_text, make_report
-from rplvq.evaluation._significance import TestName, check_test, difference_rows
+from rplvq.evaluation._significance import Row, TestName, check_test, difference_rows
 from rplvq.io import replace_file
-from rplvq.protocols import Array
+from rplvq.protocols import Array, ArrayLike
 
 
 def _sizes(values: Iterable[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
     return tuple((int(n_train), int(n_test)) for n_train, n_test in values)
 
 
-def _read_only(values: Any) -> Array:
+def _read_only(values: ArrayLike) -> Array:
     array = np.array(values, dtype=float)
     array.setflags(write=False)
     return array
 
 
-def _in_shape(instance: Any, attribute: "attrs.Attribute[Any]", value: Array) -> None:
+def _in_shape(instance: "Comparison", attribute: "attrs.Attribute[Array]", value: Array) -> None:
     n_metrics = (len(instance.metrics),) if attribute.name == "scores" else ()
     wanted = (len(instance.names), *n_metrics, len(instance.folds))
     if value.shape != wanted:
@@ -40,15 +40,12 @@ class Comparison:
     ----------
     names, metrics : sequence of str
         Names of the E estimators, and of the M metrics, of which larger is better.
-    folds : sequence of (int, int)
-        Numbers of training and test samples of the F folds.
-    scores : ndarray of shape (E, M, F)
-        Score of each estimator by each metric in each fold.
+    folds, scores : sequence of (int, int), and ndarray of shape (E, M, F)
+        Numbers of training and test samples of the F folds, and each estimator's score by each metric in each fold.
     fit_seconds, predict_seconds : ndarray of shape (E, F)
         Wall time of ``fit`` on the training part and of ``predict`` on the test part.
     sigma2, trained : ndarray of shape (E, F), optional
-        The ``sigma2_`` of each fitted estimator; and 1 where ``fit`` chose to train, 0 where its ``choice_`` was not
-        to. NaN, the default, where it has none.
+        The ``sigma2_`` of each fitted estimator; and whether ``fit`` chose to train, 1 or 0. NaN by default.
     settings : sequence of str, optional
         Each estimator with its parameters, as text.
     questions : sequence of Question, optional
@@ -95,12 +92,12 @@ class Comparison:
         return np.full((len(self.names), len(self.folds)), np.nan)
 
     @settings.validator
-    def _one_per_name(self, _: Any, settings: tuple[str, ...]) -> None:
+    def _one_per_name(self, _: object, settings: tuple[str, ...]) -> None:
         if settings and len(settings) != len(self.names):
             raise ValueError(f"settings must have one entry per estimator, {len(self.names)}, got {len(settings)}")
 
     @questions.validator
-    def _about_names(self, _: Any, questions: tuple[Question, ...]) -> None:
+    def _about_names(self, _: object, questions: tuple[Question, ...]) -> None:
         for name in (name for question in questions for pair in question.pairs for name in pair):
             if name not in self.names:
                 raise ValueError(f"questions name {name!r}, which is not one of {list(self.names)}")
@@ -118,7 +115,7 @@ class Comparison:
         return np.asarray(self.scores[:, self.metrics.index(metric)])
 
     @property
-    def rows(self) -> list[dict[str, Any]]:
+    def rows(self) -> list[Row]:
         """One dict per estimator: its name, ``<metric>_mean``, ``<metric>_std``, sigma2, trained, and seconds.
 
         The standard deviation is that of the sample of folds (ddof=1), and NaN if there is one fold. sigma2 is a mean.
@@ -127,7 +124,7 @@ class Comparison:
         """
         means = self.scores.mean(axis=2)
         deviations = self.scores.std(axis=2, ddof=1) if len(self.folds) > 1 else np.full(means.shape, np.nan)
-        rows: list[dict[str, Any]] = [{"estimator": name} for name in self.names]
+        rows: list[Row] = [{"estimator": name} for name in self.names]
         for e, row in enumerate(rows):
             for m, metric in enumerate(self.metrics):
                 row |= {f"{metric}_mean": float(means[e, m]), f"{metric}_std": float(deviations[e, m])}
@@ -139,7 +136,7 @@ class Comparison:
         return rows
 
     @property
-    def fold_rows(self) -> list[dict[str, Any]]:
+    def fold_rows(self) -> list[Row]:
         """One dict per estimator and fold: estimator, fold, n_train, n_test, the metrics, sigma2, trained, seconds."""
         seconds = {"fit_seconds": self.fit_seconds, "predict_seconds": self.predict_seconds}
         columns = {"sigma2": self.sigma2, "trained": self.trained} | seconds
@@ -170,8 +167,7 @@ class Comparison:
         test : {"corrected_t", "wilcoxon"}, optional
             See ``corrected_t_p_value`` and ``wilcoxon_p_value`` in :mod:`rplvq.evaluation`.
         correct : bool, default=True
-            Whether to apply Holm's correction, :func:`rplvq.evaluation.holm`, for the number of pairs of the same
-            question, or of all pairs.
+            Whether to apply :func:`rplvq.evaluation.holm` to the pairs of the same question, or to all pairs.
         """
         p_values: dict[tuple[str, str], float] = {}
         for row in self._tested(metric, test, self._families(all_pairs), correct=correct):
@@ -180,7 +176,7 @@ class Comparison:
 
     def _tested(
         self, metric: str | None, test: TestName | None, families: Sequence[Question], *, correct: bool = True
-    ) -> list[dict[str, Any]]:
+    ) -> list[Row]:
         """Return the rows of :meth:`differences` for families of pairs, each corrected for itself."""
         metric = self.metrics[0] if metric is None else metric
         test = check_test(self.test if test is None else test)
@@ -194,7 +190,7 @@ class Comparison:
 
     def differences(
         self, metric: str | None = None, *, test: TestName | None = None, all_pairs: bool = False
-    ) -> list[dict[str, Any]]:
+    ) -> list[Row]:
         """One dict per question and pair: the difference of their mean scores, its interval and its p-value.
 
         The keys are question, metric, first, second, first_mean, second_mean; difference is the first mean minus the

@@ -1,14 +1,15 @@
 """One cross-validation: the arguments of :func:`rplvq.evaluation.compare`, and one estimator in one fold."""
 
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial, update_wrapper
 from typing import Any
 
 import numpy as np
 from sklearn import get_config
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, clone
+from sklearn.utils import Bunch
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 from sklearn.utils.validation import has_fit_parameter
 
@@ -16,16 +17,17 @@ from rplvq.arrays import as_rows, check_soft_labels, hard_targets, one_type, sin
 from rplvq.evaluation._candidates import short_name
 from rplvq.exceptions import PointError, interrupts_raised
 from rplvq.parts import require_count
-from rplvq.protocols import Array
+from rplvq.protocols import Array, ArrayLike
 
 MAX_SEED = 2**31 - 1
 METHODS = ("fit", "predict", "predict_proba", "predict_log_proba", "decision_function", "transform", "score")
 
 Fold = tuple[Array, Array]
-Scorer = Callable[[Any, Any, Any], float]
+Scorer = Callable[..., float]
+Scoring = str | Scorer | Iterable[str | Scorer] | Mapping[str, str | Scorer]
 
 
-def resolve_scorers(scoring: Any) -> dict[str, Scorer]:
+def resolve_scorers(scoring: Scoring) -> dict[str, Scorer]:
     """Turn names of scorers and callables into a mapping from names to scorers."""
     if isinstance(scoring, Mapping):
         pairs = list(scoring.items())
@@ -40,7 +42,7 @@ def resolve_scorers(scoring: Any) -> dict[str, Scorer]:
     return scorers
 
 
-def _scorer(part: Any) -> Scorer:
+def _scorer(part: object) -> Scorer:
     # sklearn.metrics and sklearn.model_selection are imported where they are used, to keep the import of rplvq short.
     from sklearn.dummy import DummyClassifier
     from sklearn.metrics import check_scoring, cohen_kappa_score, get_scorer, make_scorer
@@ -57,7 +59,7 @@ def _scorer(part: Any) -> Scorer:
     return check_scoring(DummyClassifier(), scoring=part)  # type: ignore[no-any-return]
 
 
-def check_data(X: Any, y: Any) -> tuple[Any, Array, Array]:
+def check_data(X: Any, y: ArrayLike) -> tuple[Any, Array, Array]:
     """Return X that can be indexed, y (N,) or (N, C), and hard labels (N,) by which folds are stratified and scored."""
     X = as_rows(X)
     y = one_type(y, "y")
@@ -73,7 +75,7 @@ def check_data(X: Any, y: Any) -> tuple[Any, Array, Array]:
 
 
 def resolve_folds(
-    cv: Any, repeats: int, X: Any, y: Array, groups: Any, rng: np.random.RandomState
+    cv: Any, repeats: int, X: Any, y: Array, groups: Array | None, rng: np.random.RandomState
 ) -> tuple[list[Fold], str]:
     """Turn a number, a splitter or an iterable of splits into pairs of row indices (training, test), and name them."""
     require_count("repeats", repeats, 1)
@@ -100,7 +102,7 @@ def resolve_folds(
     return folds, named
 
 
-def _stratified(cv: int, repeats: int, groups: Any, rng: np.random.RandomState) -> list[Any]:
+def _stratified(cv: int, repeats: int, groups: Array | None, rng: np.random.RandomState) -> list[Any]:
     if isinstance(cv, bool) or cv < 2:
         raise ValueError(f"cv must be at least 2 folds, a splitter or an iterable of splits, got {cv!r}")
     if groups is not None and (count := len(np.unique(groups))) < cv:
@@ -111,7 +113,7 @@ def _stratified(cv: int, repeats: int, groups: Any, rng: np.random.RandomState) 
     return [kind(cv, shuffle=True, random_state=rng.randint(MAX_SEED)) for _ in range(repeats)]
 
 
-def _rows(part: Any) -> Array:
+def _rows(part: ArrayLike) -> Array:
     rows = np.asarray(part)
     return np.flatnonzero(rows) if rows.dtype == bool else rows  # scikit-learn allows masks, too
 
@@ -130,8 +132,9 @@ def _errors_named(name: str, fold: int, rows: Array) -> Iterator[None]:
 
 
 def run_fold(
-    name: str, estimator: Any, data: Any, number: int, fold: Fold, seed: int | None, scorers: dict[str, Scorer]
-) -> list[float]:
+    name: str, estimator: BaseEstimator, data: tuple[Any, Array, Array, Array | None], number: int, fold: Fold,
+    seed: int | None, scorers: dict[str, Scorer],
+) -> list[float]:  # fmt: skip
     """Fit a clone of an estimator in one fold; return its scores, its seconds, sigma2, and whether it trained.
 
     The data are X, the labels to train on, the hard labels (N,) to be scored by, and groups or None. A seed replaces
@@ -170,7 +173,7 @@ def run_fold(
         return [*(float(scores[metric]) for metric in scorers), fit_seconds, predict_seconds, sigma2, trained]
 
 
-def _for_fit(model: Any, groups: Array | None, rows: Array) -> Any:
+def _for_fit(model: BaseEstimator, groups: Array | None, rows: Array) -> Bunch | dict[str, Array]:
     """Return what ``fit`` is given beside X and y: the groups of its samples, if it asks for them.
 
     Without metadata routing, a method asks by a parameter named ``groups``. It is then given several groups or none,
@@ -183,7 +186,7 @@ def _for_fit(model: Any, groups: Array | None, rows: Array) -> Any:
     return {"groups": groups[rows]}
 
 
-def _requested(model: Any, groups: Array | None, rows: Array) -> Any:
+def _requested(model: BaseEstimator, groups: Array | None, rows: Array) -> Bunch | dict[str, dict[str, Array]]:
     """Return the groups of some rows for each method of a model that requests them in metadata routing."""
     if groups is None or not get_config()["enable_metadata_routing"]:
         return {}

@@ -2,9 +2,12 @@
 
 from collections.abc import Mapping, Sequence
 from itertools import combinations, product
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
+
+from sklearn.base import BaseEstimator
 
 from rplvq.estimators import manifold_of
+from rplvq.evaluation._significance import Row
 
 LEVEL = 0.05
 MOST_CLAUSES = 3
@@ -55,7 +58,7 @@ class Question(NamedTuple):
     pairs: tuple[tuple[str, str], ...]
 
 
-def find_questions(named: Mapping[str, Any]) -> tuple[Question, ...]:
+def find_questions(named: Mapping[str, BaseEstimator]) -> tuple[Question, ...]:
     """Find the questions that estimators by name can answer, from their parameters ``metric`` and ``max_epochs``."""
     params = {name: estimator.get_params(deep=False) for name, estimator in named.items()}
     ours = {name: own for name, own in params.items() if {"metric", "cost", "max_epochs"} <= own.keys()}
@@ -72,7 +75,7 @@ def find_questions(named: Mapping[str, Any]) -> tuple[Question, ...]:
     return tuple(Question(topic, tuple(own)) for topic, own in pairs.items() if own)
 
 
-def _metric(estimator: Any) -> str:
+def _metric(estimator: BaseEstimator) -> str:
     """Return one text for all names of the metric of an estimator; ``fit`` refuses a value that is none."""
     try:
         return repr(manifold_of(estimator))
@@ -81,10 +84,7 @@ def _metric(estimator: Any) -> str:
 
 
 def answer(
-    topic: str,
-    differences: Sequence[Mapping[str, Any]],
-    digits: int = 4,
-    what: Literal["training", "choice"] = "training",
+    topic: str, differences: Sequence[Row], digits: int = 4, what: Literal["training", "choice"] = "training"
 ) -> str:
     """Answer a question by rows of :meth:`Comparison.differences`; of more than three, only the largest is named.
 
@@ -104,7 +104,7 @@ def answer(
     return f"{begin}. The largest of the {len(differences)} differences: {_clause(largest, digits)}."
 
 
-def _clause(row: Mapping[str, Any], digits: int) -> str:
+def _clause(row: Row, digits: int) -> str:
     first = f"{row['metric']} {row['first_mean']:.{digits}f} of {row['first']}"
     scores = f"{first} against {row['second_mean']:.{digits}f} of {row['second']}"
     interval = f"95% confidence interval {row['ci_low']:+.{digits}f} to {row['ci_high']:+.{digits}f}"

@@ -6,10 +6,13 @@ import math
 import re
 import textwrap
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from rplvq.evaluation._questions import p_text
-from rplvq.evaluation._significance import TESTS
+from rplvq.evaluation._significance import TESTS, Row
+
+if TYPE_CHECKING:
+    from rplvq.evaluation._comparison import Comparison
 
 WIDTH = 80
 NAMED = {"\\": "backslash", "~": "asciitilde", "^": "asciicircum", "<": "less", ">": "greater", "|": "bar"}
@@ -29,7 +32,7 @@ class Table(NamedTuple):
 Block = str | Table | dict[str, str]  # a paragraph, a table, or facts by their names, one per line
 
 
-def make_report(comparison: Any, metrics: Sequence[str]) -> list[Block]:
+def make_report(comparison: "Comparison", metrics: Sequence[str]) -> list[Block]:
     """Return facts, summary, differences by each of some metrics, and the conclusions by the first of them."""
     blocks: list[Block] = [comparison.about] if comparison.about else []
     counts = f"{_count(len(comparison.names), 'estimator')}, {_count(len(comparison.folds), 'fold')}"
@@ -47,7 +50,7 @@ def make_report(comparison: Any, metrics: Sequence[str]) -> list[Block]:
     return blocks
 
 
-def mean_and_deviation(row: Mapping[str, Any], metric: str, sign: str, digits: int) -> str:
+def mean_and_deviation(row: Row, metric: str, sign: str, digits: int) -> str:
     """Return ``mean +- std`` of a row as text, or the mean alone if there is only one fold."""
     mean = row[f"{metric}_mean"]
     deviation = row[f"{metric}_std"]
@@ -55,14 +58,14 @@ def mean_and_deviation(row: Mapping[str, Any], metric: str, sign: str, digits: i
     return f"{mean:.{digits}f}{tail}"
 
 
-def _test_heading(comparison: Any, metric: str) -> str:
+def _test_heading(comparison: "Comparison", metric: str) -> str:
     pairs = "the pairs of each question" if comparison.questions else _count(_family_size(comparison), "pair")
     by = "" if comparison.test == "corrected_t" else ", by the corrected t-test"
     what = f"{metric}: difference of each pair; {TESTS[comparison.test]}"
     return f"{what}; 95% confidence interval (CI) of each pair alone{by}; p after Holm's correction for {pairs}"
 
 
-def _family_size(comparison: Any) -> int:
+def _family_size(comparison: "Comparison") -> int:
     """Return the largest number of pairs that are corrected together."""
     if comparison.questions:
         return max(len(question.pairs) for question in comparison.questions)
@@ -73,7 +76,7 @@ def _count(number: int, noun: str) -> str:
     return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
-def _summary_table(rows: Sequence[Mapping[str, Any]], metrics: Sequence[str], n_folds: int) -> Table:
+def _summary_table(rows: Sequence[Row], metrics: Sequence[str], n_folds: int) -> Table:
     """Return one row per estimator: number, name, ``mean +- std`` of each metric, folds that trained, sigma2, times."""
     cells = []
     for number, row in enumerate(rows, start=1):
@@ -85,7 +88,7 @@ def _summary_table(rows: Sequence[Mapping[str, Any]], metrics: Sequence[str], n_
     return Table(["", "estimator", *metrics, "trained", "sigma2", "fit [s]", "predict [s]"], cells)
 
 
-def _difference_table(rows: Sequence[Mapping[str, Any]]) -> Table:
+def _difference_table(rows: Sequence[Row]) -> Table:
     """Return one row per pair; the sign and the p-value stand in separate columns."""
     cells = []
     for row in rows:
@@ -95,7 +98,7 @@ def _difference_table(rows: Sequence[Mapping[str, Any]]) -> Table:
     return Table(["question", "first", "second", "difference", "95% CI", "better", "p"], cells)
 
 
-def as_csv(rows: Sequence[Mapping[str, Any]], about: Mapping[str, str]) -> bytes:
+def as_csv(rows: Sequence[Row], about: Mapping[str, str]) -> bytes:
     """Return rows with the same keys as CSV in UTF-8; each row ends with the facts of ``about``."""
     text = io.StringIO(newline="")
     writer = csv.DictWriter(text, fieldnames=[*(rows[0] if rows else ()), *about])

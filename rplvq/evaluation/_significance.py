@@ -2,14 +2,14 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 from scipy import stats
 
-from rplvq.protocols import Array
+from rplvq.protocols import Array, ArrayLike
 
+Row: TypeAlias = dict[str, Any]  # A row of a table: names, texts and numbers by the name of the column
 TestName = Literal["corrected_t", "wilcoxon"]  # the names of TESTS as a type, so that editors complete them
 TESTS: dict[TestName, str] = {  # tests of differences, with their names in reports
     "corrected_t": "corrected resampled t-test of Nadeau and Bengio",
@@ -17,7 +17,7 @@ TESTS: dict[TestName, str] = {  # tests of differences, with their names in repo
 }
 
 
-def _differences(a: npt.ArrayLike, b: npt.ArrayLike) -> Array:
+def _differences(a: ArrayLike, b: ArrayLike) -> Array:
     """Return paired differences (F,) in units of the largest score, rounded to twelve digits.
 
     Otherwise 0.95 - 0.9 and 0.85 - 0.8 would not be tied, because they differ in the last digit.
@@ -32,7 +32,7 @@ def _differences(a: npt.ArrayLike, b: npt.ArrayLike) -> Array:
     return np.asarray(np.round((first - second) / size, 12) if size > 0 else first - second)
 
 
-def wilcoxon_p_value(a: npt.ArrayLike, b: npt.ArrayLike) -> float:
+def wilcoxon_p_value(a: ArrayLike, b: ArrayLike) -> float:
     """Compute the two-sided p-value of Wilcoxon's signed-rank test on paired scores (1945, doi:10.2307/3001968).
 
     It is exact for up to 50 folds without ties and up to 13 folds with ties; otherwise from the normal distribution. It
@@ -56,7 +56,7 @@ def wilcoxon_p_value(a: npt.ArrayLike, b: npt.ArrayLike) -> float:
     return float(stats.wilcoxon(differences).pvalue) if len(differences) else 1.0
 
 
-def corrected_t_p_value(a: npt.ArrayLike, b: npt.ArrayLike, test_to_train: float) -> float:
+def corrected_t_p_value(a: ArrayLike, b: ArrayLike, test_to_train: float) -> float:
     """Compute the two-sided p-value of the corrected resampled t-test on paired scores.
 
     Scores of folds that share training data are correlated, which the ordinary t-test ignores. This test uses ``t =
@@ -87,7 +87,7 @@ def corrected_t_p_value(a: npt.ArrayLike, b: npt.ArrayLike, test_to_train: float
 
 
 def corrected_t_interval(
-    a: npt.ArrayLike, b: npt.ArrayLike, test_to_train: float, *, confidence: float = 0.95
+    a: ArrayLike, b: ArrayLike, test_to_train: float, *, confidence: float = 0.95
 ) -> tuple[float, float]:
     """Compute the confidence interval (low, high) of the mean difference ``a - b``, by the corrected t-test.
 
@@ -116,7 +116,7 @@ def _check_ratio(test_to_train: float) -> None:
         raise ValueError(f"test_to_train must be positive, got {test_to_train!r}")
 
 
-def holm(p_values: npt.ArrayLike) -> Array:
+def holm(p_values: ArrayLike) -> Array:
     """Return p-values (m,), adjusted for their number by the step-down method of Holm (1979), in the same order.
 
     With ``p_(1) <= ... <= p_(m)``, the i-th value becomes ``max over j <= i of min(1, (m - j + 1) p_(j))``. Rejecting
@@ -150,12 +150,12 @@ def check_test(test: TestName) -> TestName:
 
 def difference_rows(
     pairs: Sequence[tuple[str, str]], scores: Mapping[str, Array], ratio: float, test: TestName, *, correct: bool = True
-) -> list[dict[str, Any]]:
+) -> list[Row]:
     """Return one dict per pair of names, as :meth:`Comparison.differences` describes them.
 
     ``scores`` (F,) are by name, ``ratio`` is that of test to training samples, and ``correct`` asks for Holm's method.
     """
-    rows: list[dict[str, Any]] = []
+    rows: list[Row] = []
     for first, second in pairs:
         a = scores[first]
         b = scores[second]

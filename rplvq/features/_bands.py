@@ -1,18 +1,16 @@
 """Covariance matrices of trials in several bands of frequencies, and of trials together with their delayed copies."""
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from rplvq.features._trials import FeatureTransformer, Shrinkage, read_trials, trial_covariances
 from rplvq.parts import library_estimator, require_count, require_number
-from rplvq.protocols import Array
+from rplvq.protocols import Array, ArrayLike
 
 
 def filter_bank_covariances(
-    trials: npt.ArrayLike,
+    trials: ArrayLike,
     sfreq: float,
     bands: Sequence[tuple[float, float]],
     *,
@@ -29,8 +27,7 @@ def filter_bank_covariances(
     Parameters
     ----------
     trials : array-like of shape (N, n_channels, n_samples)
-        As for :func:`trial_covariances`. Filters need some time to settle: cut trials with a margin, or pass filtered
-        recordings.
+        As for :func:`trial_covariances`. Filters need time to settle: cut trials with a margin, or filter before.
     sfreq : float
         Sampling frequency in Hz.
     bands : sequence of F (low, high)
@@ -81,7 +78,7 @@ def filter_bank_covariances(
 
 
 def augmented_covariances(
-    trials: npt.ArrayLike, order: int = 4, lag: int = 1, *, center: bool = False, shrinkage: Shrinkage = 0.0
+    trials: ArrayLike, order: int = 4, lag: int = 1, *, center: bool = False, shrinkage: Shrinkage = 0.0
 ) -> Array:
     """Compute the augmented covariance matrix of every trial: that of its channels and their delayed copies.
 
@@ -186,7 +183,7 @@ class AugmentedCovariances(FeatureTransformer):
         self.center = center
         self.shrinkage = shrinkage
 
-    def get_feature_names_out(self, input_features: Any = None) -> Array:
+    def get_feature_names_out(self, input_features: ArrayLike | None = None) -> Array:
         """Return the names of the rows of a matrix: the channel and its delay in samples."""
         names = super().get_feature_names_out(input_features)
         return np.array([f"{name}_lag{copy * self.lag}" for copy in range(self.order) for name in names], dtype=object)

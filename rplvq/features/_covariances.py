@@ -1,16 +1,14 @@
 """Covariance matrices of signals with some of the scaled identity, which makes singular ones positive definite."""
 
 import warnings
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from rplvq.arrays import adjoint, check_hermitian, mixed_units
-from rplvq.protocols import Array
+from rplvq.protocols import Array, ArrayLike
 
 
-def shrink(X: npt.ArrayLike, shrinkage: float = 1e-6) -> Array:
+def shrink(X: ArrayLike, shrinkage: float = 1e-6) -> Array:
     """Shrink given matrices towards the scaled identity, which makes singular covariances positive definite.
 
     Parameters
@@ -24,8 +22,7 @@ def shrink(X: npt.ArrayLike, shrinkage: float = 1e-6) -> Array:
     -------
     ndarray of shape (N, n, n)
         ``(1 - s) X + s tr(X) / n I``, float64 or complex128. A UserWarning is given if the standard deviations of two
-        channels differ by more than three orders of magnitude and the added variance exceeds the smaller variance:
-        scale the channels first.
+        channels differ by a factor above 1000 and the added variance exceeds the smaller variance: scale them first.
 
     Examples
     --------
@@ -106,9 +103,9 @@ def _relative_moments(signals: Array) -> tuple[Array, Array]:
 STRENGTHS = {"ledoit_wolf": _ledoit_wolf, "oas": _oas}  # estimators of the shrinkage of each trial, by name
 
 
-def strength_of(shrinkage: Any, alternative: str = "") -> float:
+def strength_of(shrinkage: object, alternative: str = "") -> float:
     """Return the shrinkage as a float in [0, 1]; the ValueError for any other value also names the ``alternative``."""
-    is_number = isinstance(shrinkage, int | float | np.integer | np.floating)
-    if is_number and not isinstance(shrinkage, bool) and 0.0 <= shrinkage <= 1.0:
+    is_flag = isinstance(shrinkage, bool)
+    if isinstance(shrinkage, int | float | np.integer | np.floating) and not is_flag and 0.0 <= shrinkage <= 1.0:
         return float(shrinkage)
     raise ValueError(f"shrinkage must be a number in [0, 1]{alternative}, got {shrinkage!r}")

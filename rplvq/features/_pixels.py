@@ -4,14 +4,13 @@ from collections.abc import Callable
 from typing import TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 from scipy import ndimage
 
 from rplvq.arrays import check_hermitian, unmasked
 from rplvq.exceptions import PointError
-from rplvq.protocols import Array
+from rplvq.protocols import Array, ArrayLike
 
-FeatureMap: TypeAlias = Callable[[Array], npt.ArrayLike]
+FeatureMap: TypeAlias = Callable[[Array], ArrayLike]
 """Maps one image (h, w) or (h, w, channels) to the features of its pixels (h, w, d)."""
 
 LUMA = (0.299, 0.587, 0.114)
@@ -118,11 +117,10 @@ def evaluate(function: FeatureMap, image: Array, index: int) -> Array:
     return values.astype(complex if np.iscomplexobj(values) else float, copy=False)
 
 
-def boxcar(X: npt.ArrayLike, size: int | tuple[int, int] = 5) -> Array:
+def boxcar(X: ArrayLike, size: int | tuple[int, int] = 5) -> Array:
     r"""Replace the matrix of every pixel by the mean over a window around it, which reduces the speckle of radar.
 
-    ValueError is raised at the first pixel whose matrix is not Hermitian or holds NaN or infinity; it names the row and
-    the column.
+    ValueError names row and column of the first pixel whose matrix is not Hermitian or holds NaN or infinity.
 
     Parameters
     ----------

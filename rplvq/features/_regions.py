@@ -1,9 +1,8 @@
 """Covariance matrices of the pixels of images and of regions of images."""
 
-from typing import Any, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
 from rplvq.arrays import numbered_names, require_finite, single_blas_thread, unmasked
@@ -12,13 +11,13 @@ from rplvq.features._covariances import effective_size, second_moments, shrunk, 
 from rplvq.features._pixels import PIXEL_NAMES, FeatureMap, evaluate, feature_map
 from rplvq.features._trials import FeatureTransformer, Signals
 from rplvq.parts import library_estimator
-from rplvq.protocols import Array
+from rplvq.protocols import Array, ArrayLike
 
 Features: TypeAlias = Literal["auto", "grey5", "rgb9"] | FeatureMap
 
 
 def region_covariances(
-    images: npt.ArrayLike, features: Features = "auto", *, shrinkage: float = 0.0, masks: npt.ArrayLike | None = None
+    images: ArrayLike, features: Features = "auto", *, shrinkage: float = 0.0, masks: ArrayLike | None = None
 ) -> Array:
     r"""Compute the region covariance descriptor of every image: the covariance of its pixels' features.
 
@@ -28,8 +27,7 @@ def region_covariances(
     Parameters
     ----------
     images : array-like of shape (N, h, w) or (N, h, w, 3)
-        Grey or RGB images with intensities in any unit (bytes are read as 0..255). With a callable ``features``, images
-        may have any number of channels.
+        Grey or RGB images with intensities in any unit (bytes: 0..255), or of any number of channels for a callable.
     features : {"auto", "grey5", "rgb9"} or callable, default="auto"
         :func:`grey5` for grey images, :func:`rgb9` for RGB images, or a function that maps one image of floats (h, w)
         or (h, w, channels) to features (h, w, d). "auto" chooses by the shape of the images.
@@ -76,7 +74,7 @@ def region_covariances(
     return shrunk(np.stack(covariances), np.full(len(covariances), strength))
 
 
-def _check_images(images: npt.ArrayLike) -> Array:
+def _check_images(images: ArrayLike) -> Array:
     """Return images (N, h, w) or (N, h, w, channels) as an array of real numbers, not copied."""
     array = np.asarray(unmasked(images, "images"))
     if array.dtype.kind not in "biuf":
@@ -91,7 +89,7 @@ def _check_images(images: npt.ArrayLike) -> Array:
     return array
 
 
-def _check_masks(masks: npt.ArrayLike, shape: tuple[int, ...]) -> Array:
+def _check_masks(masks: ArrayLike, shape: tuple[int, ...]) -> Array:
     array = np.asarray(unmasked(masks, "masks"))
     if array.dtype != bool:
         raise ValueError(f"masks must hold booleans, got dtype {array.dtype}: pass e.g. masks > 0")
@@ -112,7 +110,7 @@ def _check_pixels(pixels: Array, index: int) -> None:
         raise ValueError(f"features returned {what}: mask such pixels out, or return finite features")
 
 
-def _read_images(images: Any) -> Signals:
+def _read_images(images: ArrayLike) -> Signals:
     """Return checked images with the mean square of each value of a pixel: one of grey images, three of RGB."""
     array = _check_images(images)
     channels = array.reshape(*array.shape[:3], -1).astype(float)
@@ -148,7 +146,7 @@ class RegionCovariances(FeatureTransformer):
         self.features = features
         self.shrinkage = shrinkage
 
-    def get_feature_names_out(self, input_features: Any = None) -> Array:
+    def get_feature_names_out(self, input_features: ArrayLike | None = None) -> Array:
         """Return the names of the features of a pixel, shape (d,)."""
         check_is_fitted(self)
         n = self.n_features_out_

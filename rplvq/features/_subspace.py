@@ -3,9 +3,10 @@
 import warnings
 from bisect import bisect_left
 from collections.abc import Mapping
-from typing import Any, NamedTuple, Self
+from typing import NamedTuple, Self
 
 import numpy as np
+from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from rplvq.arrays import (
@@ -30,13 +31,13 @@ from rplvq.arrays import (
 from rplvq.exceptions import PointError
 from rplvq.io import probe_like
 from rplvq.parts import library_estimator, require_count, require_number
-from rplvq.protocols import Array
+from rplvq.protocols import Array, ArrayLike
 
 LACKING = 1e-4  # a direction is in no null space if the squared cosines of their angles add up to less
 KEPT = 0.01  # share of its smallest positive eigenvalue that every sample keeps in a common subspace
 
 
-def _answers(model: Any) -> list[Array]:
+def _answers(model: BaseEstimator) -> list[Array]:
     """Return a matrix as it is projected to what is kept, and to what is dropped."""
     probe = probe_like(np.eye(model.n_features_in_)[None])
     return [congruence(probe, model.components_), congruence(probe, model.dropped_), model.missing_]
@@ -68,8 +69,7 @@ class CommonSubspace(MatrixTransformer):
         diagonal in this basis, and its entries descend. Filters and patterns w become those of the channels by
         ``V @ w``.
     dropped_, missing_ : ndarray of shape (n, n - r) and (n - r,)
-        An orthonormal basis of the directions that are dropped, and the share of the training samples that have no
-        power in each of them; descending.
+        An orthonormal basis of what is dropped, and the share of training samples without power in each; descending.
     n_components_, n_features_in_ : int
         r and n.
 
@@ -103,7 +103,7 @@ class CommonSubspace(MatrixTransformer):
         self.n_components = n_components
         self.tol = tol
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+    def fit(self, X: ArrayLike, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> Self:
         """Learn V from positive semidefinite matrices X (N, n, n), which share ``n_components`` directions.
 
         ``sample_weight`` (N,) weights the samples in their mean power; those of weight 0 are ignored, as ``y`` is. If
@@ -131,7 +131,7 @@ class CommonSubspace(MatrixTransformer):
             self.n_components_ = n_shared
         return self
 
-    def transform(self, X: Any) -> Array:
+    def transform(self, X: ArrayLike) -> Array:
         """Return ``V^H X V`` (N, r, r) of matrices X (N, n, n), exactly Hermitian and in the units of X.
 
         Raise ValueError if a matrix is not Hermitian, of another size, or has no power in a direction of V.
@@ -154,7 +154,7 @@ class CommonSubspace(MatrixTransformer):
                 ) from None
             return projected
 
-    def inverse_transform(self, X: Any) -> Array:
+    def inverse_transform(self, X: ArrayLike) -> Array:
         """Return matrices X (K, r, r), such as prototypes, in the n channels: ``V X V^H`` (K, n, n), of rank r.
 
         Raise ValueError if they have another size or are not Hermitian.
@@ -165,7 +165,7 @@ class CommonSubspace(MatrixTransformer):
             raise ValueError(f"X must hold matrices of size {self.n_components_}, got shape {matrices.shape}")
         return congruence(matrices, adjoint(self.components_))
 
-    def get_feature_names_out(self, input_features: Any = None) -> Array:
+    def get_feature_names_out(self, input_features: ArrayLike | None = None) -> Array:
         """Return the names of the channels if nothing is dropped, else ``commonsubspace0`` and so on: (r,) objects."""
         names = super().get_feature_names_out(input_features)
         is_whole = self.n_components_ == self.n_features_in_

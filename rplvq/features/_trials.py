@@ -5,16 +5,15 @@ from collections.abc import Callable
 from typing import Any, ClassVar, Literal, NamedTuple, Self, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
 from rplvq.arrays import MatrixTransformer, as_number_array, check_hermitian, require_finite, single_blas_thread
 from rplvq.features._covariances import STRENGTHS, effective_size, second_moments, shrunk, strength_of
 from rplvq.parts import by_plain_name, library_estimator
-from rplvq.protocols import Array
+from rplvq.protocols import Array, ArrayLike
 
 Shrinkage: TypeAlias = float | Literal["ledoit_wolf", "oas"]  # weight of the scaled identity, or its estimator
-Estimator: TypeAlias = Literal["scm", "correlation", "lwf", "oas"] | Callable[[Array], npt.ArrayLike]
+Estimator: TypeAlias = Literal["scm", "correlation", "lwf", "oas"] | Callable[[Array], ArrayLike]
 """Name of an estimator, or a function of one trial (n_channels, n_samples) that returns its matrix."""
 PLAIN = ("scm", "correlation", "corr")
 ESTIMATORS = dict.fromkeys(PLAIN, 0.0) | {"lwf": "ledoit_wolf", "ledoit_wolf": "ledoit_wolf", "oas": "oas"}
@@ -58,12 +57,12 @@ class FeatureTransformer(MatrixTransformer):
     _function: ClassVar[Any]  # static, which the type of a callable cannot say
     _read: ClassVar[Any] = staticmethod(read_trials)
 
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: ArrayLike, y: ArrayLike | None = None) -> Self:
         """Check X and the parameters, and remember the channels; ValueError as for the function."""
         self.fit_transform(X, y)  # only the function knows whether X and the parameters fit each other
         return self
 
-    def fit_transform(self, X: Any, y: Any = None) -> Array:
+    def fit_transform(self, X: ArrayLike, y: ArrayLike | None = None) -> Array:
         """Do fit and transform; return the matrices (N, ...)."""
         signals = self._read(X)
         matrices: Array = self._function(signals.values, **self.get_params(deep=False))
@@ -75,7 +74,7 @@ class FeatureTransformer(MatrixTransformer):
             self.feature_names_in_ = signals.names
         return matrices
 
-    def transform(self, X: Any) -> Array:
+    def transform(self, X: ArrayLike) -> Array:
         """Return the matrices (N, ...) of X; raise ValueError as the function does, or if the channels differ from fit.
 
         A UserWarning is given if most channels have far more or less power than in fit, as in another unit.
@@ -99,7 +98,7 @@ class FeatureTransformer(MatrixTransformer):
 
 
 def trial_covariances(
-    X: npt.ArrayLike, *, estimator: Estimator = "scm", center: bool = False, shrinkage: Shrinkage = 0.0
+    X: ArrayLike, *, estimator: Estimator = "scm", center: bool = False, shrinkage: Shrinkage = 0.0
 ) -> Array:
     r"""Compute the covariance matrix of every trial of a multichannel time series.
 
@@ -171,7 +170,9 @@ def trial_covariances(
     return shrunk(matrices, shares)
 
 
-def _check_options(estimator: Any, shrinkage: Any) -> tuple[Any, Any]:
+def _check_options(
+    estimator: Estimator, shrinkage: float | str
+) -> tuple[bool | Callable[[Array], Any], float | Callable[[Array], Array]]:
     """Return a callable, or whether to standardise signals, and the shrinkage as a number or a function of signals."""
     if callable(estimator):
         return estimator, strength_of(shrinkage, " with an estimator of your own")

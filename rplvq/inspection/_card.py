@@ -3,19 +3,21 @@
 import os
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, TypeAlias
 
+from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from rplvq.io import ModelFile, read_model
 from rplvq.parts import library_version
 
+Fitted: TypeAlias = Mapping[str, Any]  # attributes of a fitted estimator by name
 USE = """\
 Probabilities, limits and the choice hold for samples like those of the training. Where sensors, subjects or sessions \
 change, compare the share of rejected samples with the promised one, and test the model on labelled samples again."""
 
 
-def model_card(model: Any, manifold: Any = None, *, markdown: bool = True) -> Any:
+def model_card(model: BaseEstimator | str | os.PathLike[str], manifold: object = None, *, markdown: bool = True) -> Any:
     """Describe a model in Markdown, for a repository or a report.
 
     Parameters
@@ -60,12 +62,12 @@ def model_card(model: Any, manifold: Any = None, *, markdown: bool = True) -> An
     return "\n\n".join([*blocks, "## Use", USE]) + "\n"
 
 
-def _facts(model: Any, manifold: Any) -> dict[str, Any]:
+def _facts(model: BaseEstimator | str | os.PathLike[str], manifold: object) -> dict[str, object]:
     """Return what a card shows, as plain values by section."""
     is_path = isinstance(model, (str, os.PathLike))
     content = read_model(model, manifold) if is_path else ModelFile(model, {}, {})
     check_is_fitted(content.estimator)
-    facts: dict[str, Any] = {"name": type(content.estimator).__name__}
+    facts: dict[str, object] = {"name": type(content.estimator).__name__}
     if is_path:
         written = datetime.fromtimestamp(os.stat(model).st_mtime, UTC).isoformat(timespec="seconds")
         by = ", ".join(f"{name} {version}" for name, version in content.versions.items())
@@ -80,7 +82,7 @@ def _facts(model: Any, manifold: Any) -> dict[str, Any]:
     return facts
 
 
-def _steps(model: Any) -> Iterator[Any]:
+def _steps(model: BaseEstimator) -> Iterator[object]:
     """Yield a fitted estimator and the fitted ones in it, from the first step to the last."""
     inner = [step for _, step in getattr(model, "steps", ())]
     if not inner and hasattr(model, "get_params"):  # and not "passthrough"
@@ -89,7 +91,7 @@ def _steps(model: Any) -> Iterator[Any]:
         yield from _steps(step) if step is not None else ()
 
 
-def _classifier(fitted: Mapping[str, Any], model: Any) -> dict[str, Any]:
+def _classifier(fitted: Fitted, model: BaseEstimator) -> dict[str, object]:
     if "prototype_labels_" not in fitted or "trainer_" not in fitted:
         return {}
     parameters = {name: value for name, value in model.get_params(deep=False).items() if name != "callbacks"}
@@ -107,14 +109,14 @@ def _classifier(fitted: Mapping[str, Any], model: Any) -> dict[str, Any]:
     }
 
 
-def _choice(fitted: Mapping[str, Any], _: Any) -> dict[str, Any]:
+def _choice(fitted: Fitted, _: object) -> dict[str, object]:
     if (choice := fitted.get("choice_")) is None:
         return {}
     facts = {name: getattr(choice, name) for name in ("chosen", "trains", "calibration")}
     return facts | {"compared": [one._asdict() for one in choice.tried]}
 
 
-def _rejection(fitted: Mapping[str, Any], option: Any) -> dict[str, Any]:
+def _rejection(fitted: Fitted, option: BaseEstimator) -> dict[str, object]:
     if "reject_label_" not in fitted:
         return {}
     facts = {name: fitted[f"{name}_"] for name in ("criterion", "threshold", "reject_label")}
@@ -125,7 +127,7 @@ def _rejection(fitted: Mapping[str, Any], option: Any) -> dict[str, Any]:
     return facts
 
 
-def _transfer(fitted: Mapping[str, Any], _: Any) -> dict[str, Any]:
+def _transfer(fitted: Fitted, _: object) -> dict[str, object]:
     names = {"weight of the sources": "weight_", "sources": "source_weights_"}
     return {title: fitted[name] for title, name in names.items() if "source_weights_" in fitted}
 
@@ -144,12 +146,12 @@ def _markdown(content: Any) -> str:
     return "\n\n".join([lines, *(f"{_value(name)}:\n\n{_table(rows)}" for name, rows in tables.items())])
 
 
-def _table(rows: list[dict[str, Any]]) -> str:
+def _table(rows: list[dict[str, object]]) -> str:
     lines = [list(map(_value, rows[0])), ["---"] * len(rows[0]), *(list(map(_value, row.values())) for row in rows)]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
-def _value(value: Any) -> str:
+def _value(value: object) -> str:
     """Return a value as one line in which Markdown marks nothing up."""
     if isinstance(value, dict):
         return ", ".join(f"{name} {_value(entry)}" for name, entry in value.items())

@@ -1,17 +1,18 @@
 """How certain predictions are: accuracy by the share of labelled samples, calibration, and rejections in a stream."""
 
 import copy
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from rplvq.arrays import are_right, check_labels, index_labels, one_type, unmasked
 from rplvq.costs import calibrated_loss
+from rplvq.estimators import RiemannianLVQ
 from rplvq.inspection._criteria import ORDINARY
 from rplvq.inspection._rejection import RejectOption
 from rplvq.parts import require_count
-from rplvq.protocols import Array
+from rplvq.protocols import Array, ArrayLike
 
 
 class Reliability(NamedTuple):
@@ -36,7 +37,7 @@ class Reliability(NamedTuple):
     log_loss: float
 
 
-def reliability(y_true: Any, proba: Any, classes: Any, *, n_bins: int = 10) -> Reliability:
+def reliability(y_true: ArrayLike, proba: ArrayLike, classes: ArrayLike, *, n_bins: int = 10) -> Reliability:
     """Compare the largest class probability with the share of right predictions, in bins of equal width.
 
     The expected calibration error over several classes is that of Guo, Pleiss, Sun and Weinberger 2017, "On calibration
@@ -45,10 +46,8 @@ def reliability(y_true: Any, proba: Any, classes: Any, *, n_bins: int = 10) -> R
 
     Parameters
     ----------
-    y_true : array-like of shape (N,)
-        True labels.
-    proba : array-like of shape (N, C)
-        Class probabilities, columns in the order of ``classes``.
+    y_true, proba : array-like of shape (N,), and (N, C)
+        True labels, and class probabilities with columns in the order of ``classes``.
     classes : array-like of shape (C,)
         Labels, sorted.
     n_bins : int, default=10
@@ -80,11 +79,12 @@ def reliability(y_true: Any, proba: Any, classes: Any, *, n_bins: int = 10) -> R
     return Reliability(means[0], means[1], count[held], ece, float(log_loss(truth, shares, labels=range(len(labels)))))
 
 
-def calibrate_sigma2(model: Any, X: Any, y: Any) -> Any:
-    """Choose the sigma2 of a fitted classifier's probabilities by the likelihood of held-out samples.
+def calibrate_sigma2(model: RiemannianLVQ, X: ArrayLike, y: ArrayLike) -> RiemannianLVQ:
+    """Return a copy of a classifier whose ``sigma2_`` is the likeliest for held-out samples.
 
-    The labels predicted by the nearest prototype do not change. With one prototype per class this is temperature
-    scaling of the logits ``-d / (2 sigma2)``, as scikit-learn's ``CalibratedClassifierCV`` does for any classifier.
+    It minimises ``-sum log p(y | X)`` within a factor of 1e4 of the old one. Labels of nearest prototypes do not
+    change. With one prototype per class this is temperature scaling of the logits ``-d / (2 sigma2)``, as
+    scikit-learn's ``CalibratedClassifierCV`` does for any classifier.
 
     Parameters
     ----------
@@ -92,11 +92,6 @@ def calibrate_sigma2(model: Any, X: Any, y: Any) -> Any:
         A fitted model; it is not changed.
     X, y : array-like of shape (N, n, n), and (N,)
         Samples that training has not seen, and their labels; ValueError is raised at the first that is unknown.
-
-    Returns
-    -------
-    RiemannianLVQ
-        A copy whose ``sigma2_`` minimises ``-sum log p(y | X)`` within a factor of 1e4 of the old one.
 
     Examples
     --------
@@ -139,7 +134,7 @@ class AccuracyReject(NamedTuple):
         return float(self.accuracy[np.searchsorted(self.coverage, coverage - 1e-12)])  # shares are rounded quotients
 
 
-def accuracy_reject_curve(y_true: Any, y_pred: Any, certainty: Any) -> AccuracyReject:
+def accuracy_reject_curve(y_true: ArrayLike, y_pred: ArrayLike, certainty: ArrayLike) -> AccuracyReject:
     """Compute the accuracy of the most certain predictions for every share (Nadeem, Zucker and Hanczar 2010).
 
     Samples of equal certainty are accepted together or not at all. ValueError is raised if lengths differ, there is no
@@ -179,8 +174,7 @@ class Watch(NamedTuple):
     Parameters
     ----------
     ends, rejected, novel : ndarray of shape (W,)
-        Number of samples up to the end of each window, and shares in the window of samples without a label, and of
-        samples beyond the limit of their class.
+        Number of samples up to the end of each window, and its shares without a label, and beyond their limit.
     promised_rejected, promised_novel : float
         The shares to expect: 1 - coverage, NaN if the option was given a threshold instead; and 0.05.
     """
@@ -192,7 +186,7 @@ class Watch(NamedTuple):
     promised_novel: float
 
 
-def watch(option: RejectOption, X: Any, window: int = 50, **params: Any) -> Watch:
+def watch(option: RejectOption, X: ArrayLike, window: int = 50, **params: object) -> Watch:
     """Compare the shares of rejected and of novel samples of a stream with what held-out samples promised.
 
     Both need no labels. If the data stay as they were in training, the share of a window differs from a promised share

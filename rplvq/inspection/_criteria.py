@@ -1,16 +1,16 @@
 """How sure a classifier is of its labels, and how far samples are from everything that it knows."""
 
 import warnings
-from collections.abc import Sequence
-from typing import Any, Literal, NamedTuple, Self
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, NamedTuple, Self, TypeAlias
 
 import attrs
 import numpy as np
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, clone
 
 from rplvq.arrays import as_rows, by_block, take_rows
 from rplvq.parts import library_part
-from rplvq.protocols import Array
+from rplvq.protocols import Array, ArrayLike
 
 CriterionName = Literal["auto", "combined", "posterior", "relative_distance", "distance"]
 """The keys of :data:`CRITERIA` as a type, so that editors complete them."""
@@ -22,12 +22,13 @@ CRITERIA = {
     "distance": ("transform",),
 }
 """Methods of the estimator that each criterion needs; "auto" also takes distances where there are any."""
+Routed: TypeAlias = Mapping[str, Mapping[str, object]]  # metadata by the method that gets it
 FAR = ("combined", "distance")  # criteria that need the limits of distances
 CERTAIN = 1e-12  # a probability counts as this far from 1, so that its odds are finite
 LEVEL = 0.2  # quantile by which the certainties of two models are compared on the samples to which they were fitted
 FOLLOWED = 0.7  # power of the ratio of two models' certainties that counts as scale, not overfitting
 ORDINARY = 0.95  # share of the held-out samples that are within the limit of their class
-SAME: Any = attrs.cmp_using(eq=np.array_equal)
+SAME = attrs.cmp_using(eq=np.array_equal)
 
 
 class Seen(NamedTuple):
@@ -39,7 +40,7 @@ class Seen(NamedTuple):
     weights: Array  # (N,), of the samples
 
 
-def prototype_labels(model: Any) -> Array | None:
+def prototype_labels(model: BaseEstimator) -> Array | None:
     """Return the labels (K,) of the prototypes of a model, or of the last step or best estimator in it, or None."""
     if hasattr(model, "steps"):
         return prototype_labels(model.steps[-1][1])
@@ -61,10 +62,8 @@ class Limits:
 
     Parameters
     ----------
-    classes : ndarray of shape (C,)
-        Labels, sorted.
-    sqdist : ndarray of shape (C,)
-        The limit of each class: 95 % of the held-out samples were nearer.
+    classes, sqdist : ndarray of shape (C,)
+        Sorted labels, and the limit of each class: 95 % of the held-out samples were nearer.
     other : float
         The limit of a class that came later.
     """
@@ -96,7 +95,7 @@ class Limits:
         other = quantile(ratio, ORDINARY, weights)
         return cls(classes, limits, other * quantile(final.sqdist, 0.5, final.weights)), beyond / far
 
-    def relative(self, sqdist: Array, labels: Array) -> Array:
+    def relative(self, sqdist: Array | float, labels: Array) -> Array:
         """Return squared distances (...) to prototypes of classes (...) in units of the limits of these classes."""
         places = np.minimum(np.searchsorted(self.classes, labels), len(self.classes) - 1)
         return np.asarray(sqdist / np.where(self.classes[places] == labels, self.sqdist[places], self.other))
@@ -119,7 +118,9 @@ def _medians(classes: Array, near: Seen) -> Array:
     return np.asarray(np.maximum(medians, np.finfo(float).tiny))  # samples that are prototypes have the distance 0
 
 
-def see(model: Any, X: Any, criterion: CriterionName, routed: Any, weights: Array | None = None) -> Seen:
+def see(
+    model: BaseEstimator, X: ArrayLike, criterion: CriterionName, routed: Routed, weights: Array | None = None
+) -> Seen:
     """Return what a model says of samples, whose weights (N,) the search for a threshold takes with it."""
     needed = CRITERIA[criterion]
     empty = np.empty(0)
@@ -201,8 +202,8 @@ def held_out_folds(hard: Array, weights: Array, groups: Array | None, cv: int) -
 
 
 def learn_limits(
-    option: Any, final: Any, criterion: CriterionName, X: Any, labels: Array, weights: Array, routed: Any,
-    held: Sequence[tuple[Array, Array]], others: Array,
+    option: BaseEstimator, final: BaseEstimator, criterion: CriterionName, X: ArrayLike, labels: Array, weights: Array,
+    routed: Routed, held: Sequence[tuple[Array, Array]], others: Array,
 ) -> tuple[Limits | None, float]:  # fmt: skip
     """Return the limits of distances, if the criterion needs them, and the threshold for the coverage of an option.
 
@@ -210,7 +211,7 @@ def learn_limits(
     ``others`` take part in the fit of all folds.
     """
 
-    def seen(model: Any, rows: Array) -> Seen:
+    def seen(model: BaseEstimator, rows: Array) -> Seen:
         return see(model, take_rows(X, rows), criterion, _of_rows(routed, rows, len(labels)), weights[rows])
 
     folds = []
@@ -226,10 +227,10 @@ def learn_limits(
     return limits, quantile(certainty, 1 - float(option.coverage or 1.0), held_weights)
 
 
-def _of_rows(routed: Any, rows: Array, n_samples: int) -> Any:
+def _of_rows(routed: Routed, rows: Array, n_samples: int) -> dict[str, dict[str, object]]:
     """Return metadata for some of all samples: the rows of what has one entry per sample, and all of anything else."""
 
-    def part(value: Any) -> Any:
+    def part(value: Any) -> object:
         return take_rows(as_rows(value), rows) if np.shape(value)[:1] == (n_samples,) else value
 
     return {method: {key: part(value) for key, value in metadata.items()} for method, metadata in routed.items()}

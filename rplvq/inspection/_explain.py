@@ -5,13 +5,14 @@ from typing import Any
 
 import attrs
 import numpy as np
+from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from rplvq.arrays import adjoint, first_bad, index_labels
 from rplvq.capabilities import Components, Decomposed, Spectrum, provides
 from rplvq.exceptions import PointError
 from rplvq.manifolds import is_stateful
-from rplvq.protocols import Array, Prototypes
+from rplvq.protocols import AnyManifold, Array, ArrayLike, Prototypes
 
 
 @attrs.frozen(eq=False, kw_only=True)
@@ -40,8 +41,7 @@ class Explanation:
         Spatial filters and patterns of the components, as columns. They separate the two prototypes, and do not depend
         on the sample. None where the shares belong to entries.
     to_own, to_other : Components
-        Each of the two squared distances as a sum (:class:`rplvq.capabilities.Components`, without the axes B and K),
-        which has filters of its own.
+        Each squared distance as a sum with its own filters (:class:`rplvq.capabilities.Components` without axes B, K).
 
     Examples
     --------
@@ -52,8 +52,8 @@ class Explanation:
     ('rest', 1.0, array([1, 0]))
     """
 
-    label: Any
-    other_label: Any
+    label: object
+    other_label: object
     own: int
     other: int
     margin: float
@@ -72,7 +72,7 @@ class Explanation:
         return np.argsort(-np.abs(self.shares), axis=None, kind="stable")
 
 
-def explain(model: Any, X: Any, target: Any = None) -> list[Explanation]:
+def explain(model: BaseEstimator, X: ArrayLike, target: object = None) -> list[Explanation]:
     """Split the margin of each sample into shares that add up to it, up to rounding.
 
     The margin of a sample X is ``d^2(X, W_other) - d^2(X, W_own)``, where W_own is the nearest prototype of the
@@ -145,7 +145,7 @@ def explain(model: Any, X: Any, target: Any = None) -> list[Explanation]:
     return [explanations[row] for row in range(len(codes))]
 
 
-def _parts_of(model: Any) -> tuple[Any, Prototypes, Array]:
+def _parts_of(model: BaseEstimator) -> tuple[AnyManifold, Prototypes, Array]:
     """Return the manifold of a fitted model, its prototypes and their class indices (K,); refuse what has no split."""
     if not hasattr(model, "decision") or not hasattr(model, "partial_fit"):
         remedy = "of a pipeline, pass the last step with the samples that reach it, explain(pipeline[-1], "
@@ -163,10 +163,10 @@ def _parts_of(model: Any) -> tuple[Any, Prototypes, Array]:
     if (labels == labels[0]).all():
         label = model.prototype_labels_.tolist()[0]
         raise ValueError(f"model has prototypes of class {label!r} only: there is no margin")
-    return manifold, model.state_.prototypes, labels
+    return model.trainer_.manifold, model.state_.prototypes, labels
 
 
-def _wanted(model: Any, X: Any, target: Any) -> Array | None:
+def _wanted(model: BaseEstimator, X: Any, target: Any) -> Array | None:
     """Return class indices (N,) to be explained, or (1,) for all; None means those of the nearest prototypes."""
     if target is None:
         return index_labels(model.predict(X), model.classes_, "y") if model.decision == "posterior" else None
@@ -180,7 +180,7 @@ def _wanted(model: Any, X: Any, target: Any) -> Array | None:
     return wanted
 
 
-def _require_decision(sqdist: Array, own: Array, other: Array, model: Any) -> None:
+def _require_decision(sqdist: Array, own: Array, other: Array, model: BaseEstimator) -> None:
     """Raise PointError at the first sample whose predicted class is not that of its nearest prototype."""
     rows = np.arange(len(sqdist))
     if (index := first_bad(sqdist[rows, own] > sqdist[rows, other])) is not None:
@@ -209,7 +209,9 @@ def _in_basis(split: Components, spectrum: Spectrum, filters: Array, patterns: A
     return np.asarray((into * split.shares[..., None, :] * out.swapaxes(-1, -2)).real.sum(axis=-1))
 
 
-def _explained(model: Any, prototypes: Prototypes, pair: tuple[int, int], codes: Array) -> Iterator[Explanation]:
+def _explained(
+    model: BaseEstimator, prototypes: Prototypes, pair: tuple[int, int], codes: Array
+) -> Iterator[Explanation]:
     """Yield the explanations of samples (B, ...) that share the own and the other prototype."""
     manifold = model.trainer_.manifold
     own, other = pair
@@ -249,7 +251,6 @@ def _explained(model: Any, prototypes: Prototypes, pair: tuple[int, int], codes:
         )
 
 
-def _rows(split: Components, index: Any) -> Components:
-    """Return the parts with some index of their leading axes."""
+def _rows(split: Components, index: int | tuple[slice, int]) -> Components:
     spectrum = split.spectrum and Spectrum(*(part[index] for part in split.spectrum))
     return Components(split.shares[index], spectrum)

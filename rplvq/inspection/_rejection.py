@@ -8,7 +8,7 @@ import attrs
 import numpy as np
 from sklearn import get_config
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
-from sklearn.utils import Tags, get_tags
+from sklearn.utils import Bunch, Tags, get_tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
@@ -18,9 +18,9 @@ from rplvq.exceptions import interrupts_raised
 from rplvq.inspection._criteria import CRITERIA, FAR, CriterionName, held_out_folds, learn_limits, prototype_labels, see
 from rplvq.io import load_model, save_model
 from rplvq.parts import library_estimator, library_part, require_count
-from rplvq.protocols import Array
+from rplvq.protocols import Array, ArrayLike
 
-DEFAULTS: dict[str, Any] = {"i": -1, "u": -1, "f": -1, "U": "rejected", "S": b"rejected"}
+DEFAULTS: dict[str, object] = {"i": -1, "u": -1, "f": -1, "U": "rejected", "S": b"rejected"}
 """Label of rejected samples, by the kind of dtype of the classes."""
 
 
@@ -30,10 +30,10 @@ class Rejection:
     """What files of older versions hold of a :class:`RejectOption` beside its estimator."""
 
     parameters: dict[str, Any]
-    fitted: dict[str, Any]
+    fitted: dict[str, object]
     prototypes: Array
 
-    def around(self, model: Any) -> "RejectOption":
+    def around(self, model: BaseEstimator) -> "RejectOption":
         """Return the option around its fitted estimator; raise ValueError if that was trained again since."""
         if not np.array_equal(self.prototypes, model.prototypes_):
             raise ValueError("it holds a classifier that was trained again: its reject option is old")
@@ -43,7 +43,7 @@ class Rejection:
         return option
 
 
-def _require_limits(option: Any) -> None:
+def _require_limits(option: "RejectOption") -> None:
     """Raise ValueError unless a fitted option fits the classes of its estimator."""
     classes = option.classes_
     limits = option.limits_
@@ -57,7 +57,7 @@ def _require_limits(option: Any) -> None:
             raise ValueError(f"the limits of its reject option are {limits}")
 
 
-def _answers(option: Any) -> list[Array]:
+def _answers(option: BaseEstimator) -> list[Array]:
     """Return the threshold, and how far the distance 1 is from a prototype of each class, and of a later one."""
     limits = option.limits_
     threshold = np.array([option.threshold_])
@@ -97,8 +97,7 @@ class RejectOption(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     criterion : {"auto", "combined", "posterior", "relative_distance", "distance"}, default="auto"
         The measure of certainty.
     reject_label : optional
-        Label of a rejected sample, by default -1 for numbers and "rejected" for strings. It must have the type of the
-        classes and be none of them.
+        Label of a rejected sample, of the type of the classes and none of them; by default -1, or "rejected".
     cv : int, default=5
         Number of folds for ``coverage`` and for limits, stratified by class and not shuffled. If ``groups`` are passed
         to fit, whole groups are held out. If the estimator has one of them as its ``target``
@@ -143,12 +142,12 @@ class RejectOption(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
 
     def __init__(
         self,
-        estimator: Any,
+        estimator: BaseEstimator,
         *,
         threshold: float | None = None,
         coverage: float | None = None,
         criterion: CriterionName = "auto",
-        reject_label: Any = None,
+        reject_label: object = None,
         cv: int = 5,
     ) -> None:
         self.estimator = estimator
@@ -158,7 +157,7 @@ class RejectOption(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         self.reject_label = reject_label
         self.cv = cv
 
-    def fit(self, X: Any, y: Any, **params: Any) -> Self:
+    def fit(self, X: ArrayLike, y: ArrayLike, **params: Any) -> Self:
         """Fit the estimator, and find the limits of distances, and the threshold if ``coverage`` is given.
 
         ``X`` and ``y`` are samples and labels, or soft labels, as the estimator takes them. Arrays in ``params`` with
@@ -206,7 +205,7 @@ class RejectOption(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     @available_if(  # type: ignore[untyped-decorator]
         lambda self: hasattr(getattr(self, "estimator_", self.estimator), "partial_fit")
     )
-    def partial_fit(self, X: Any, y: Any, **params: Any) -> Self:
+    def partial_fit(self, X: ArrayLike, y: ArrayLike, **params: object) -> Self:
         """Continue the training of the fitted estimator by its ``partial_fit``; the threshold and the limits stay.
 
         A class that comes late has the limit of all other classes together. ValueError is raised if a label of ``y`` is
@@ -219,11 +218,11 @@ class RejectOption(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         self.classes_ = self.estimator_.classes_
         return self
 
-    def certainty(self, X: Any, **params: Any) -> Array:
+    def certainty(self, X: ArrayLike, **params: object) -> Array:
         """Compute the certainty (N,) of the predictions; a larger value means more certain."""
         return self._judged(X, params)[0]
 
-    def score_samples(self, X: Any, **params: Any) -> Array:
+    def score_samples(self, X: ArrayLike, **params: object) -> Array:
         """Compute minus the squared distance (N,) to the nearest prototype, in units of the limit of its class.
 
         Of samples like the training samples, 95 % have a value above -1. Anomalies have the smallest values, as in
@@ -235,14 +234,14 @@ class RejectOption(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         seen = see(self.estimator_, X, "distance", self._routed("predict", params))
         return -self.limits_.relative(seen.sqdist, seen.labels)
 
-    def reasons(self, X: Any, **params: Any) -> Array:
+    def reasons(self, X: ArrayLike, **params: object) -> Array:
         """Say why samples are rejected (N,): "between classes", "far from all", or "" for those with a label."""
         certainty, is_far = self._judged(X, params)
         why = np.where(is_far, "far from all", "between classes")
         why[~(certainty < self.threshold_)] = ""
         return why
 
-    def predict(self, X: Any, **params: Any) -> Array:
+    def predict(self, X: ArrayLike, **params: object) -> Array:
         """Predict labels (N,), and the reject label where the certainty is below the threshold."""
         certainty = self.certainty(X, **params)
         labels = np.asarray(self.estimator_.predict(X, **self._routed("predict", params)["predict"]))
@@ -258,12 +257,12 @@ class RejectOption(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         option.threshold_ = -np.inf
         return option
 
-    def predict_proba(self, X: Any, **params: Any) -> Array:
+    def predict_proba(self, X: ArrayLike, **params: object) -> Array:
         """Compute the class probabilities (N, C) of the estimator, for rejected samples as well."""
         check_is_fitted(self)
         return np.asarray(self.estimator_.predict_proba(X, **self._routed("predict_proba", params)["predict_proba"]))
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None, **params: Any) -> float:
+    def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None, **params: object) -> float:
         """Return the weighted accuracy on labels ``y`` as in :meth:`fit`; a rejected sample is an error."""
         return accuracy(self.predict(X, **params), y, self.classes_, sample_weight)
 
@@ -272,7 +271,7 @@ class RejectOption(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         save_model(self, path)
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str], manifold: Any = None) -> Self:
+    def load(cls, path: str | os.PathLike[str], manifold: object = None) -> Self:
         """Read an option as :func:`rplvq.load_model` does; raise ValueError, too, if the file holds anything else."""
         option = load_model(path, manifold)
         if not isinstance(option, cls):
@@ -293,7 +292,7 @@ class RejectOption(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         router = MetadataRouter(owner=type(self).__name__).add_self_request(self)
         return router.add(estimator=self.estimator, method_mapping=mapping)
 
-    def _routed(self, method: str, params: dict[str, Any]) -> Any:
+    def _routed(self, method: str, params: dict[str, object]) -> Bunch | dict[str, dict[str, object]]:
         """Return the metadata for each method of the estimator that ``method`` calls."""
         if method in ("fit", "partial_fit") and not get_config()["enable_metadata_routing"]:
             return {method: params, "predict_proba": {}, "transform": {}}
@@ -327,7 +326,7 @@ class RejectOption(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         is_own = np.ravel(groups) == target
         return np.where(is_own, weights, 0.0) if is_own.any() else weights
 
-    def _judged(self, X: Any, params: dict[str, Any]) -> tuple[Array, Array]:
+    def _judged(self, X: ArrayLike, params: dict[str, object]) -> tuple[Array, Array]:
         """Return the certainty (N,) of samples, and whether (N,) it is their distance that limits it."""
         check_is_fitted(self)
         sure, sqdist, labels, _ = see(self.estimator_, X, self.criterion_, self._routed("predict", params))
@@ -340,7 +339,7 @@ class RejectOption(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         return np.minimum(sure, known), known < sure
 
 
-def _reject_label(wanted: Any, classes: Array) -> Any:
+def _reject_label(wanted: object, classes: Array) -> object:
     """Return the label of rejected samples, which has the type of the classes (C,)."""
     kind = classes.dtype.kind
     if wanted is None:

@@ -50,7 +50,7 @@ MODEL = Kind("model", "rplvq-model", 1)
 CHECKPOINT = Kind("checkpoint", "rplvq-checkpoint", 1)
 
 
-def seal_archive(header: dict[str, Any], arrays: dict[str, Array], kind: Kind = MODEL) -> bytes:
+def seal_archive(header: dict[str, object], arrays: dict[str, Array], kind: Kind = MODEL) -> bytes:
     """Return the bytes of an archive with a JSON header and arrays by name.
 
     No array may have the dtype object or the name ``header``. The format, its version, and the dtypes and shapes of the
@@ -120,7 +120,7 @@ def _check_seal(name: str, file: BinaryIO, kind: Kind) -> None:
         raise ModelFileError(f"{name} is damaged or was changed: its SHA-256 checksum does not match its content")
 
 
-def _check_format(header: dict[str, Any], arrays: dict[str, Array], kind: Kind) -> None:
+def _check_format(header: dict[str, object], arrays: dict[str, Array], kind: Kind) -> None:
     form = header["format"]
     version = header["format_version"]
     if form != kind.form or type(version) is not int or version < 1:  # True is an int, and no version
@@ -132,7 +132,7 @@ def _check_format(header: dict[str, Any], arrays: dict[str, Array], kind: Kind) 
         raise ValueError("its arrays are not those that its header lists")
 
 
-def _shapes(arrays: dict[str, Array]) -> dict[str, list[Any]]:
+def _shapes(arrays: dict[str, Array]) -> dict[str, list[object]]:
     return {name: [array.dtype.str, list(array.shape)] for name, array in arrays.items()}
 
 

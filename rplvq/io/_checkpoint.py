@@ -95,7 +95,7 @@ class Checkpoint:
         origin = report.origin
         fields = report.progress._asdict() | {"history": columns(list(report.progress.rows))}
         del fields["rows"]
-        header: dict[str, Any] = {
+        header: dict[str, object] = {
             "versions": versions(),
             "origin": None if origin is None else _fingerprints(origin),
             "progress": {name: packer.pack(value, name) for name, value in fields.items()},
@@ -131,23 +131,17 @@ class LoadedCheckpoint(NamedTuple):
 
 
 def load_checkpoint(path: str | os.PathLike[str]) -> LoadedCheckpoint:
-    """Read a file that a :class:`Checkpoint` wrote; ``fit(X, y, resume=path)`` calls this.
+    """Return the content of a file that a :class:`Checkpoint` wrote; ``fit(X, y, resume=path)`` calls this.
 
     Parameters
     ----------
     path : path-like
-        The file.
-
-    Returns
-    -------
-    LoadedCheckpoint
-        Its ``progress`` goes into :meth:`rplvq.Trainer.epochs`.
+        The file, whose ``progress`` goes into :meth:`rplvq.Trainer.epochs`.
 
     Raises
     ------
     rplvq.exceptions.ModelFileError, OSError
-        If the file is no checkpoint, is damaged, has a newer format, or holds a part that is not known here (it is a
-        ValueError); if it cannot be read.
+        If the file is no checkpoint, damaged, of a newer format, or has an unknown part (a ValueError); if unreadable.
 
     Examples
     --------
@@ -206,7 +200,7 @@ def require_same_origin(path: str | os.PathLike[str], loaded: LoadedCheckpoint, 
         raise ValueError(f"{name} was written by a fit on {what}{why}: pass the same")
 
 
-def comes_from(seed: int, state: Any) -> bool:
+def comes_from(seed: int, state: object) -> bool:
     """Whether a PCG64 generator with this seed has this state after less than 2^48 draws.
 
     Bit i of the number of draws is set if the states still differ in bit i after the draws of the lower bits (Brown,
@@ -248,7 +242,7 @@ def _fingerprints(origin: Origin) -> dict[str, Any]:
     }
 
 
-def _text(value: Any, name: str) -> str:
+def _text(value: object, name: str) -> str:
     """Return a parameter as JSON, or as a digest if the JSON is long or the parameter holds arrays."""
     packer = Packer()
     text = json.dumps(packer.pack(value, name), sort_keys=True)

@@ -15,6 +15,7 @@ from typing import Any
 import attrs
 import numpy as np
 import sklearn
+from sklearn.base import BaseEstimator
 
 from rplvq.io._archive import UNREADABLE
 from rplvq.io._invariants import ROUNDED, SAFETY, TOLERANCE, answers_of, deviation
@@ -37,9 +38,9 @@ class Packer:
 
     def __init__(self) -> None:
         self.arrays: dict[str, Array] = {}
-        self.manifold: Any = None
+        self.manifold: object = None
 
-    def pack(self, value: Any, where: str) -> Any:
+    def pack(self, value: Any, where: str) -> object:
         """Return ``value`` as JSON, or raise ValueError; ``where`` is its path, which names it and its arrays."""
         if value is None or type(value) in (bool, int, str):
             return value
@@ -65,7 +66,7 @@ class Packer:
             return {"estimator": self.pack_estimator(value, f"{where}.")}
         return self._part(value, where)
 
-    def pack_estimator(self, estimator: Any, where: str = "") -> dict[str, Any]:
+    def pack_estimator(self, estimator: BaseEstimator, where: str = "") -> dict[str, object]:
         """Return class, parameters, fitted attributes and requests of an estimator as JSON, as :meth:`pack`."""
         cls = type(estimator)
         parameters = estimator.get_params(deep=False) | dict(saved_estimator(cls.__qualname__).left_out)
@@ -75,7 +76,7 @@ class Packer:
             if isinstance(value, Trainer):
                 fitted[name] = attrs.evolve(value, callbacks=())
         asked = {method: getattr(requests, method).requests for method in REQUESTS if requests is not None}
-        content: dict[str, Any] = {
+        content: dict[str, object] = {
             "estimator": cls.__qualname__,
             "parameters": {name: self.pack(value, f"{where}{name}") for name, value in parameters.items()},
             "fitted": {name: self.pack(value, f"{where}{name}") for name, value in fitted.items()},
@@ -89,7 +90,7 @@ class Packer:
             content["answers"] = {"tolerance": tolerance, "values": self.pack(answers, f"{where}answers")}
         return content
 
-    def _answers(self, estimator: Any, content: dict[str, Any]) -> tuple[list[Array], float]:
+    def _answers(self, estimator: BaseEstimator, content: dict[str, object]) -> tuple[list[Array], float]:
         """Return the answers of an estimator, and how much rounding on other machines may change them.
 
         A model whose matrices are nearly singular answers less exactly. This shows as soon as its arrays are rounded.
@@ -109,12 +110,12 @@ class Packer:
         self.arrays[where] = array
         return where
 
-    def _item(self, key: Any, value: Any, where: str, index: int) -> list[Any]:
+    def _item(self, key: object, value: object, where: str, index: int) -> list[object]:
         # Keys that are no identifiers may contain characters that are not allowed in file names of an archive.
         name = key if isinstance(key, str) and key.isidentifier() else index
         return [self.pack(key, f"{where}.{name}.key"), self.pack(value, f"{where}.{name}")]
 
-    def _array(self, array: Array, where: str) -> Any:
+    def _array(self, array: Array, where: str) -> dict[str, object]:
         if array.dtype.kind == "O":  # strings from pandas: their items go into the JSON
             items = [self.pack(item, where) for item in array.ravel().tolist()]
             return {"objects": [list(array.shape), items]}
@@ -122,12 +123,12 @@ class Packer:
             raise ValueError(f"{where} cannot be saved: its arrays have dtype {array.dtype}")
         return {"array": self._put(array, where)}
 
-    def _random(self, state: Any, where: str, known: Collection[str]) -> Any:
+    def _random(self, state: Mapping[str, object], where: str, known: Collection[str]) -> object:
         if (name := state["bit_generator"]) not in known:
             raise ValueError(f"{where} cannot be saved: it draws from {name}. Use an integer seed")
         return self.pack(state, where)
 
-    def _part(self, value: Any, where: str) -> Any:
+    def _part(self, value: object, where: str) -> dict[str, object]:
         cls = type(value)
         if known_part(cls.__qualname__) is cls:
             fields = {name: self.pack(field, f"{where}.{name}") for name, field in fields_of(value).items()}
@@ -149,12 +150,12 @@ class Packer:
 class Unpacker:
     """Turns the output of a :class:`Packer` back into values, given the arrays, and the pymanopt manifold, if any."""
 
-    def __init__(self, arrays: Mapping[str, Array], manifold: Any = None) -> None:
+    def __init__(self, arrays: Mapping[str, Array], manifold: object = None) -> None:
         self.arrays = arrays
         self.manifold = manifold.manifold if isinstance(manifold, FromPymanopt) else manifold
         self.manifold_used = False
         self.deviations: list[str] = []
-        self.readers: dict[str, Callable[[Any], Any]] = {
+        self.readers: dict[str, Callable[[Any], object]] = {
             "float": float,
             "scalar": lambda name: self.arrays[name][()],
             "array": lambda name: self.arrays[name],
@@ -168,7 +169,7 @@ class Unpacker:
             "estimator": self.unpack_estimator,
         }
 
-    def unpack(self, packed: Any) -> Any:
+    def unpack(self, packed: object) -> Any:
         """Return the value; raise ValueError, or KeyError or TypeError at input that no Packer made."""
         if isinstance(packed, list):
             return [self.unpack(item) for item in packed]
@@ -177,19 +178,19 @@ class Unpacker:
         ((tag, content),) = packed.items()
         return self.readers[tag](content)
 
-    def _generator(self, packed: Any) -> np.random.Generator:
+    def _generator(self, packed: object) -> np.random.Generator:
         state = self.unpack(packed)
         bits: Any = BIT_GENERATORS[state["bit_generator"]](0)
         bits.state = state
         return np.random.Generator(bits)
 
-    def _random_state(self, packed: Any) -> np.random.RandomState:
+    def _random_state(self, packed: object) -> np.random.RandomState:
         state = self.unpack(packed)
         restored = np.random.RandomState(BIT_GENERATORS[state["bit_generator"]](0))
         restored.set_state(state)
         return restored
 
-    def _pymanopt(self, content: list[str]) -> Any:
+    def _pymanopt(self, content: list[str]) -> object:
         trained = "the model was trained on pymanopt's {} ({})".format(*content)
         if self.manifold is None:
             raise ValueError(f"{trained}, whose settings are not in the file: pass load_model(path, manifold=...)")
@@ -198,7 +199,7 @@ class Unpacker:
         self.manifold_used = True
         return self.manifold
 
-    def _part(self, content: list[Any]) -> Any:
+    def _part(self, content: list[Any]) -> object:
         name, packed = content
         cls = known_part(name)
         if cls is None:
@@ -211,7 +212,7 @@ class Unpacker:
         except (TypeError, ValueError) as error:
             raise ValueError(f"part {name!r} does not take the fields {sorted(fields)} of the file: {error}") from error
 
-    def unpack_estimator(self, content: Mapping[str, Any]) -> Any:
+    def unpack_estimator(self, content: Mapping[str, Any]) -> BaseEstimator:
         """Return an estimator; raise ValueError if its class is not known, or it holds what no fit leaves behind."""
         saved = saved_estimator(content.get("estimator", "RiemannianLVQ"))
         parameters = with_metric({name: self.unpack(value) for name, value in content["parameters"].items()})
@@ -233,7 +234,7 @@ class Unpacker:
             self._compare(estimator, **content["answers"])
         return restored(estimator)
 
-    def _compare(self, estimator: Any, tolerance: float, values: Any) -> None:
+    def _compare(self, estimator: BaseEstimator, tolerance: float, values: object) -> None:
         """Note it if an estimator does not answer as it did when it was saved."""
         try:
             differs = deviation(self.unpack(values), answers_of(estimator))

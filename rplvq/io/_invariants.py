@@ -1,14 +1,16 @@
 """What loading checks, because a seal proves nothing: what holds for every model and run, and what a model answers."""
 
 import warnings
-from typing import Any
+from collections.abc import Iterable
 
 import numpy as np
+from sklearn.base import BaseEstimator
 
 from rplvq.arrays import Samples, adjoint, hermitian_part
 from rplvq.exceptions import PointError
 from rplvq.parts import saved_estimator
-from rplvq.protocols import AnyManifold, Array
+from rplvq.protocols import AnyManifold, Array, Prototypes
+from rplvq.selection import Choice
 from rplvq.training import Progress, Score, State, Trainer, history_row
 
 TOLERANCE = 1e-6  # relative change of answers that other machines and libraries may cause by rounding
@@ -17,7 +19,7 @@ SAFETY = 100  # how many times the change of the answers that such a rounding ca
 ROUNDING = 1e-6  # relative error that the points of prototypes may have, and their edge outside of a cone
 
 
-def require_fitted(model: Any) -> None:
+def require_fitted(model: BaseEstimator) -> None:
     """Raise ValueError or AttributeError unless a RiemannianLVQ has the attributes that a fit leaves behind."""
     state = model.state_
     trainer = model.trainer_
@@ -52,20 +54,20 @@ def _require_sigma2(state: State, n_epochs: int) -> State:
     return scheduled
 
 
-def _require_choice(choice: Any) -> None:
+def _require_choice(choice: Choice | None) -> None:
     """Raise ValueError unless a choice, if there is one, names one of its candidates and has a usual calibration."""
     if choice is not None:
         _require(1e-30 < choice.calibration < 1e30, f"its calibration is {choice.calibration}")
         _require(-1 <= choice.winner < len(choice.tried), f"its choice is candidate {choice.winner}")
 
 
-def _require_columns(state: State, history: Any) -> None:
+def _require_columns(state: State, history: Iterable[str]) -> None:
     """Raise ValueError unless a history, or one of its rows, has what every row has."""
     missing = history_row(state, Score(0.0, 0.0), 0, 0.0).keys() - set(history)
     _require(not missing, f"its history lacks {sorted(missing)}")
 
 
-def _require_stream(stream: Any, classes: Array, shape: tuple[int, ...]) -> None:
+def _require_stream(stream: Iterable[object], classes: Array, shape: tuple[int, ...]) -> None:
     """Raise ValueError unless the samples that a stream keeps are finite, of this shape, and of these classes."""
     for kept in stream:
         labels = getattr(kept, "labels", classes)
@@ -117,7 +119,7 @@ def require_state(manifold: AnyManifold, state: State, n_classes: int) -> Array:
     return points
 
 
-def _is_read(manifold: AnyManifold, prototypes: Any) -> bool:
+def _is_read(manifold: AnyManifold, prototypes: Prototypes) -> bool:
     """Whether a triangle of square codes that decode does not read is the adjoint of the other one, or zero."""
     codes = np.asarray(prototypes)
     if codes.ndim < 3 or codes.shape[-2] != codes.shape[-1]:
@@ -143,7 +145,7 @@ def _is_edge(points: Array) -> bool:
     return bool((asymmetry <= ROUNDING * spectra[:, -1]).all() and (spectra[:, 0] >= -ROUNDING * spectra[:, -1]).all())
 
 
-def _require(condition: Any, otherwise: str) -> None:
+def _require(condition: object, otherwise: str) -> None:
     if not condition:
         raise ValueError(otherwise)
 
@@ -164,7 +166,7 @@ def probe_like(points: Array) -> Array:
     return np.asarray(scale[..., :, None] * pattern * scale[..., None, :].conj())[None]
 
 
-def answers_of_prototypes(model: Any) -> list[Array]:
+def answers_of_prototypes(model: BaseEstimator) -> list[Array]:
     """Return a probe, whole and with a missing channel, and squared distances to the prototypes in units of sigma2.
 
     What later calls of ``partial_fit`` use comes behind: the kept samples and the memory of the step size. Manifolds
@@ -192,7 +194,7 @@ def answers_of_prototypes(model: Any) -> list[Array]:
     return [*probes, *answers, *(part for part in memory if isinstance(part, np.ndarray))]
 
 
-def answers_of(estimator: Any) -> list[Array]:
+def answers_of(estimator: BaseEstimator) -> list[Array]:
     """Return the answers of a fitted estimator; raise ValueError, or another error of bad arrays, if it has none."""
     with np.errstate(all="ignore"), warnings.catch_warnings(action="ignore"):
         answers = [np.atleast_1d(array) for array in saved_estimator(type(estimator).__qualname__).answers(estimator)]

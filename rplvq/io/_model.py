@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import sklearn
+from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from rplvq.arrays import as_rows, check_labels, hard_targets
@@ -19,17 +20,20 @@ from rplvq.io._archive import UNREADABLE, digest_of, open_archive, seal_archive,
 from rplvq.io._codec import Packer, Unpacker
 from rplvq.io._files import replace_file
 from rplvq.parts import is_saved_estimator, library_version
+from rplvq.protocols import ArrayLike
 
 
 class ModelFile(NamedTuple):
     """The estimator of a model file, the versions that wrote it, and what save_model was told of the data."""
 
-    estimator: Any
+    estimator: BaseEstimator
     versions: dict[str, str]
-    record: dict[str, Any]
+    record: dict[str, object]
 
 
-def save_model(estimator: Any, path: str | os.PathLike[str], *, data: tuple[Any, Any] | None = None) -> None:
+def save_model(
+    estimator: BaseEstimator, path: str | os.PathLike[str], *, data: tuple[ArrayLike, Any] | None = None
+) -> None:
     """Write a fitted estimator, or a whole pipeline, to one file.
 
     The file is written under a temporary name and then renamed, so that the old one is still complete after a crash or
@@ -88,7 +92,7 @@ def save_model(estimator: Any, path: str | os.PathLike[str], *, data: tuple[Any,
     replace_file(path, seal_archive(header, packer.arrays))
 
 
-def _record(X: Any, y: Any) -> dict[str, Any]:
+def _record(X: ArrayLike, y: ArrayLike) -> dict[str, object]:
     """Return what a file states of the data of the training: the date, the shape, the classes and a fingerprint."""
     samples = as_rows(X)
     classes, targets = check_labels(y, samples.shape[0])
@@ -102,7 +106,7 @@ def _record(X: Any, y: Any) -> dict[str, Any]:
     }
 
 
-def load_model(path: str | os.PathLike[str], manifold: Any = None) -> Any:
+def load_model(path: str | os.PathLike[str], manifold: object = None) -> BaseEstimator:
     """Read an estimator that :func:`save_model` wrote.
 
     Files of older versions are read, too. Predictions, probabilities and distances equal those of the saved estimator,
@@ -150,7 +154,7 @@ def load_model(path: str | os.PathLike[str], manifold: Any = None) -> Any:
     return read_model(path, manifold).estimator
 
 
-def read_model(path: str | os.PathLike[str], manifold: Any = None) -> ModelFile:
+def read_model(path: str | os.PathLike[str], manifold: object = None) -> ModelFile:
     """Read a model file with what it states beside the estimator; arguments and errors are those of load_model."""
     header, arrays = open_archive(path)
     name = os.fspath(path)

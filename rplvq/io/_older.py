@@ -2,13 +2,15 @@
 
 from typing import Any
 
+from sklearn.base import BaseEstimator
+
 from rplvq.selection import Choice
 
 REMOVED_FIELDS = {"StepSize": ("horizon",)}
 """Fields that parts no longer have; they acted on later calls of ``partial_fit`` only."""
 
 
-def with_metric(parameters: dict[str, Any]) -> dict[str, Any]:
+def with_metric(parameters: dict[str, object]) -> dict[str, object]:
     """Return the parameters of a file, or their JSON, without ``manifold``, which an absent ``metric`` stood for."""
     parameters = dict(parameters)
     if "manifold" in parameters:
@@ -37,7 +39,7 @@ def with_choice(values: dict[str, Any], trials: str = "trials_", choice: str = "
     return values
 
 
-def restored(estimator: Any) -> Any:
+def restored(estimator: BaseEstimator) -> BaseEstimator:
     """Return an estimator, or the reject option around it, which older versions stored as an attribute of it."""
     rejection = vars(estimator).pop("rejection_", None)
     return estimator if rejection is None else rejection.around(estimator)

@@ -36,10 +36,8 @@ def plot_comparison(comparison: Comparison, metric: str | None = None, ax: Axes 
 
     Parameters
     ----------
-    comparison : Comparison
-        From :func:`rplvq.evaluation.compare`.
-    metric : str, optional
-        One of its metrics; the first by default.
+    comparison, metric : Comparison, and str, optional
+        From :func:`rplvq.evaluation.compare`, and one of its metrics; the first by default.
     ax : matplotlib Axes, optional
         Where to draw; a new figure by default.
 

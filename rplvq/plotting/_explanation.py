@@ -18,17 +18,16 @@ FEW_NAMES = 12  # largest number of names that fit there in a font of the usual 
 
 def plot_explanation(
     explanation: Explanation,
-    ax: Any = None,
+    ax: Axes | Sequence[Axes] | None = None,
     *,
-    positions: Any = None,
+    positions: object = None,
     names: Sequence[str] | None = None,
     n_components: int = 3,
 ) -> Array:
     r"""Draw the signed shares of the margin as bars, and the components, or the map of entries, to which they belong.
 
     Blue bars speak for the explained class and orange ones against it; the last one is the sum of all others. Patterns
-    show where the power of a component comes from. They have no sign: the largest entry is drawn as positive, and of
-    complex ones the real part.
+    show where the power of a component comes from. They have no sign: the largest entry is drawn as positive real.
 
     Parameters
     ----------
@@ -131,7 +130,7 @@ def _bars(ax: Axes, explanation: Explanation, names: list[str]) -> None:
     ax.set_title(f"{pair}\nmargin {explanation.margin:+.2f}", fontsize="medium")
 
 
-def _component(ax: Axes, column: Array, positions: Any, names: list[str], named: bool) -> None:
+def _component(ax: Axes, column: Array, positions: object, names: list[str], named: bool) -> None:
     """Draw a pattern (n,) on a head, on the plane of the positions, or as bars."""
     largest = column[np.abs(column).argmax()]
     values = (column * (largest.conj() / np.abs(largest))).real
@@ -170,7 +169,6 @@ def _labels(names: list[str]) -> tuple[list[str], str]:
 
 
 def _map(ax: Axes, shares: Array, names: list[str]) -> None:
-    """Draw shares (n, n) by entry."""
     limit = np.abs(shares).max()
     image = ax.imshow(shares, cmap="RdBu", vmin=-limit, vmax=limit, interpolation="nearest")
     written, size = _labels(names)

@@ -1,19 +1,19 @@
 """Pictures of prototypes and of the samples around them."""
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
+from sklearn.base import BaseEstimator
 
 from rplvq.arrays import unmasked
 from rplvq.plotting._style import INK, Axes, class_colors, labels_of, new_axes, points_of, tidy, with_unit
-from rplvq.protocols import Array
+from rplvq.protocols import Array, ArrayLike
 
 MAX_NAMES = 12  # largest number of channels whose names fit beside a tile
 
 
 def plot_prototypes(
-    model: Any, ax: Axes | None = None, *, channels: Sequence[str] | None = None, unit: str = ""
+    model: BaseEstimator, ax: Axes | None = None, *, channels: Sequence[str] | None = None, unit: str = ""
 ) -> Axes:
     """Draw prototypes as tiles of one picture, with one column per class and one colour scale.
 
@@ -72,11 +72,11 @@ def _mosaic(matrices: Array, labels: Array) -> tuple[Array, Array, int]:
 
 
 def plot_ellipses(
-    model: Any,
+    model: BaseEstimator,
     ax: Axes | None = None,
     *,
-    X: Any = None,
-    y: Any = None,
+    X: ArrayLike | None = None,
+    y: ArrayLike | None = None,
     channels: tuple[int, int] = (0, 1),
     names: tuple[str, str] | None = None,
     unit: str = "",
@@ -90,8 +90,7 @@ def plot_ellipses(
     model, ax
         As for :func:`plot_prototypes`.
     X, y : array-like of shape (N, n, n), and (N,), optional
-        Samples, drawn behind with thin lines (the picture stays legible for some dozens), and their labels, for the
-        colours; grey by default.
+        Samples, at most some dozens, for thin lines behind, and their labels, for the colours; grey by default.
     channels : (int, int), default=(0, 1)
         The two rows of the matrices.
     names : (str, str), optional
@@ -133,7 +132,7 @@ def _ellipses(matrices: Array, channels: tuple[int, int]) -> Array:
     return np.asarray((eigenvectors * np.sqrt(eigenvalues)[:, None, :]) @ circle)
 
 
-def plot_distances(model: Any, X: Any, y: Any = None, ax: Axes | None = None) -> Axes:
+def plot_distances(model: BaseEstimator, X: ArrayLike, y: ArrayLike | None = None, ax: Axes | None = None) -> Axes:
     """Draw samples in the plane that shows most of the variance of their distances to the prototypes.
 
     The K distances of each sample, ``model.transform(X)``, are projected onto their first two principal components, and

@@ -1,13 +1,15 @@
 """What all pictures share: colours, figures and the style of axes."""
 
 from importlib import import_module
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from rplvq.arrays import unmasked
-from rplvq.protocols import Array
+from rplvq.protocols import Array, ArrayLike
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes as Axes
@@ -23,7 +25,7 @@ INK = "#222222"
 GREY = "#6B6B6B"
 
 
-def part_of_matplotlib(name: str) -> Any:
+def part_of_matplotlib(name: str) -> ModuleType:
     """Import a module of matplotlib; say what to install if it is missing."""
     try:
         return import_module(f"matplotlib.{name}")
@@ -41,7 +43,7 @@ def new_axes(ax: Axes | None, width: float = 6.0, height: float = 4.2) -> Axes:
     return new_figure(width, height)[1] if ax is None else ax
 
 
-def class_colors(classes: Array) -> dict[Any, Any]:
+def class_colors(classes: Array) -> dict[object, object]:
     """Map each class (C,) to a colour: up to seven Okabe and Ito colours, otherwise matplotlib's "tab20"."""
     if len(classes) <= len(CYCLE):
         return dict(zip(classes.tolist(), CYCLE, strict=False))
@@ -66,7 +68,7 @@ def tidy(ax: Axes, *, legend: bool = True, **options: Any) -> Axes:
     return ax
 
 
-def labels_of(y: Any, n_samples: int, what: str = "sample") -> Array:
+def labels_of(y: ArrayLike, n_samples: int, what: str = "sample") -> Array:
     """Return labels as an array; ValueError if there are not ``n_samples`` of them, one per ``what``."""
     labels = np.asarray(unmasked(y, "y"))
     if labels.shape != (n_samples,):
@@ -74,7 +76,7 @@ def labels_of(y: Any, n_samples: int, what: str = "sample") -> Array:
     return labels
 
 
-def points_of(model: Any) -> tuple[Array, Array]:
+def points_of(model: BaseEstimator | tuple[ArrayLike, ArrayLike]) -> tuple[Array, Array]:
     """Return prototypes (K, n, n) and labels (K,) of a fitted classifier, or of a pair of both."""
     if not isinstance(model, tuple):
         check_is_fitted(model, "prototypes_")

@@ -1,20 +1,21 @@
 """Pictures of training: one run by epoch."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from rplvq.plotting._style import BLUE, GREEN, GREY, INK, ORANGE, Axes, new_figure, tidy
-from rplvq.protocols import Array
+from rplvq.protocols import Array, ArrayLike
+from rplvq.selection import Choice
 
 
-def plot_history(history: Any, ax: Any = None) -> Array:
+def plot_history(history: BaseEstimator | Mapping[str, ArrayLike], ax: Axes | Sequence[Axes] | None = None) -> Array:
     """Draw a training run: the cost, the errors, and the schedules of sigma2 and the step size, per epoch.
 
-    After a fit that chose not to train, the first two panels show what it compared instead, from its ``choice_``: the
-    held-out loss and error of each candidate.
+    After a fit that chose not to train, two panels show the held-out loss and error of each candidate of ``choice_``.
 
     Parameters
     ----------
@@ -22,12 +23,7 @@ def plot_history(history: Any, ax: Any = None) -> Array:
         A fitted classifier, or its ``history_`` with the columns epoch, cost, training_error, sigma2 and step_size, and
         perhaps validation_cost and validation_error.
     ax : matplotlib Axes, sequence of three, or None, default=None
-        One Axes is divided into three panels.
-
-    Returns
-    -------
-    ndarray of matplotlib Axes of shape (3,)
-        Cost, error, schedules, from top to bottom.
+        One Axes is divided into three panels. All three are returned in an array, from top to bottom.
 
     Examples
     --------
@@ -52,7 +48,7 @@ def plot_history(history: Any, ax: Any = None) -> Array:
     return panels
 
 
-def _columns(history: Any) -> dict[str, Array]:
+def _columns(history: BaseEstimator | Mapping[str, ArrayLike]) -> dict[str, Array]:
     if not isinstance(history, Mapping):
         check_is_fitted(history, "history_")
         history = history.history_
@@ -65,7 +61,7 @@ def _columns(history: Any) -> dict[str, Array]:
     return columns
 
 
-def _draw_choice(choice: Any, panels: Array) -> None:
+def _draw_choice(choice: Choice, panels: Array) -> None:
     """Draw the candidates of a choice without training: held-out losses with standard errors, and held-out errors."""
     loss, error, note = panels
     tried = [one for one in choice.tried if np.isfinite(one.loss)]  # infinite if it was not possible

@@ -1,6 +1,6 @@
 """Moves matrices before they are classified; only :class:`SPDProjection` knows labels and prototypes."""
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rplvq.parts import late_estimators
 from rplvq.preprocessing._projection import SPDProjection
@@ -14,7 +14,7 @@ late_estimators("rplvq.preprocessing._streaming", "Pipeline", "StreamingPipeline
 __all__ = ["Recenter", "SPDProjection", "StreamingPipeline"]
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> object:
     """Import StreamingPipeline only where it is used, because scikit-learn's pipelines take long to import."""
     if name == "StreamingPipeline":
         from rplvq.preprocessing._streaming import StreamingPipeline

@@ -1,11 +1,11 @@
 """SPDProjection: a learned map of large positive definite matrices to small ones, X -> V^H X V for orthonormal V."""
 
-from typing import Any, Literal, Self
+from typing import Literal, Self
 
 import attrs
 import numpy as np
-from sklearn.base import clone
-from sklearn.utils import Tags
+from sklearn.base import BaseEstimator, clone
+from sklearn.utils import Bunch, Tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -33,11 +33,11 @@ from rplvq.io import probe_like
 from rplvq.manifolds import AffineInvariant, riemannian_mean
 from rplvq.parts import library_estimator, require_count, require_number
 from rplvq.preprocessing._grassmann import ProjectedCost, descend, lifted
-from rplvq.protocols import Array, Cost
+from rplvq.protocols import Array, ArrayLike, Cost
 from rplvq.schedules import half_median
 
 
-def _answers(model: Any) -> list[Array]:
+def _answers(model: BaseEstimator) -> list[Array]:
     """Return a matrix and the prototypes as they are projected."""
     probe = probe_like(model.prototypes_)
     return [probe, congruence(np.concatenate([probe, model.prototypes_]), model.components_)]
@@ -62,8 +62,7 @@ class SPDProjection(MatrixTransformer):
     sigma2 : float or "auto", default="auto"
         Variance of the mixture, in squared distances after projection. "auto" is half their median at the start.
     n_alternations : int, default=0
-        How often to learn first prototypes for the present V and then V for these prototypes, after V was learned for
-        the class means.
+        How often prototypes for V, and then V for these, are learned after V for the class means.
     classifier : RiemannianLVQ, optional
         A clone of it learns prototypes from projected matrices, each time from its last ones. By default it has this
         cost and sigma2, five epochs and seed 0.
@@ -127,7 +126,7 @@ class SPDProjection(MatrixTransformer):
         self.max_iter = max_iter
         self.tol = tol
 
-    def fit(self, X: Any, y: Any, **params: Any) -> Self:
+    def fit(self, X: ArrayLike, y: ArrayLike, **params: object) -> Self:
         """Learn V from matrices X (N, n, n) and labels y (N,) or (N, C) as in :meth:`rplvq.RiemannianLVQ.fit`.
 
         ``params`` are metadata that ``classifier`` requests for its fit in scikit-learn's metadata routing; V itself
@@ -160,7 +159,7 @@ class SPDProjection(MatrixTransformer):
             self.n_iter_ = n_iter
         return self
 
-    def transform(self, X: Any) -> Array:
+    def transform(self, X: ArrayLike) -> Array:
         """Return ``V^H X V`` (N, p, p), exactly Hermitian and in the units of X, which is as for :meth:`fit`.
 
         Raise NotFittedError before fit, and ValueError if a matrix is not positive definite or of another size.
@@ -177,7 +176,7 @@ class SPDProjection(MatrixTransformer):
         model = self.classifier or RiemannianLVQ()
         return MetadataRouter(owner=type(self).__name__).add(classifier=model, method_mapping=mapping)
 
-    def get_feature_names_out(self, input_features: Any = None) -> Array:
+    def get_feature_names_out(self, input_features: ArrayLike | None = None) -> Array:
         """Return ``spdprojection0`` and so on (p,); each depends on all channels, so ``input_features`` is ignored."""
         check_is_fitted(self)
         return numbered_names(self, self.components_.shape[1])
@@ -187,7 +186,7 @@ class SPDProjection(MatrixTransformer):
         tags.target_tags.required = True
         return tags
 
-    def _check(self, X: Any, y: Any) -> tuple[Cost, Array, Array, Array]:
+    def _check(self, X: ArrayLike, y: ArrayLike) -> tuple[Cost, Array, Array, Array]:
         """Check everything before anything is changed; return cost, codes, classes and targets."""
         for name, minimum in (("n_components", 1), ("n_alternations", 0), ("max_iter", 0)):
             require_count(name, getattr(self, name), minimum)
@@ -210,7 +209,7 @@ class SPDProjection(MatrixTransformer):
         return float(self.sigma2)
 
     def _learn(
-        self, target: ProjectedCost, basis: Array, classes: Array, y: Any, routed: Any
+        self, target: ProjectedCost, basis: Array, classes: Array, y: ArrayLike, routed: Bunch
     ) -> tuple[Array, ProjectedCost, list[float], int]:
         """Minimise, then alternate; return basis (n, p), cost function with its prototypes, costs, and iterations."""
         costs = [target(basis)[0]]

@@ -3,10 +3,11 @@
 import warnings
 from collections import deque
 from collections.abc import Iterable, Iterator
-from typing import Any, Self
+from typing import Self
 from zlib import crc32
 
 import numpy as np
+from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from rplvq.arrays import (
@@ -26,10 +27,10 @@ from rplvq.arrays import (
 from rplvq.io import probe_like
 from rplvq.manifolds import AffineInvariant, riemannian_mean
 from rplvq.parts import library_estimator, require_count, require_number
-from rplvq.protocols import Array
+from rplvq.protocols import Array, ArrayLike
 
 
-def _answers(model: Any) -> list[Array]:
+def _answers(model: BaseEstimator) -> list[Array]:
     """Return a matrix as it is re-centred at each mean, a number for the names of the groups, and their sizes."""
     fitted = vars(model)  # only a fit with online=True has these two
     running = fitted.get("running_", {}).values()
@@ -73,8 +74,7 @@ class Recenter(MatrixTransformer):
     start_ : ndarray of shape (n, n)
         With ``online``, the start of running means: the mean of ``means_`` weighted by ``sizes_``.
     running_ : dict
-        With ``online``, the running mean (n, n) and the number of samples, those of fit included, of each group that
-        partial_fit has met since fit.
+        With ``online``, the running mean (n, n) and number of samples, with those of fit, of each group met since fit.
 
     Notes
     -----
@@ -147,7 +147,7 @@ class Recenter(MatrixTransformer):
         self.prior_weight = prior_weight
         self.horizon = horizon
 
-    def fit(self, X: Any, y: Any = None, groups: Any = None) -> Self:
+    def fit(self, X: ArrayLike, y: ArrayLike | None = None, groups: ArrayLike | None = None) -> Self:
         """Learn the mean of each group."""
         with single_blas_thread(matrix_size(X)):
             self._check_parameters()
@@ -158,13 +158,13 @@ class Recenter(MatrixTransformer):
                 weights = sizes.astype(float)
                 start = riemannian_mean(AffineInvariant(), means, weights, tol=self.tol, max_iter=self.max_iter).code
                 self.start_ = start
-                self.running_ = dict[Any, tuple[Array, int]]()
+                self.running_ = dict[object, tuple[Array, int]]()
             self.groups_ = names
             self.means_ = means
             self.sizes_ = sizes
         return self
 
-    def partial_fit(self, X: Any, y: Any = None, groups: Any = None) -> Self:
+    def partial_fit(self, X: ArrayLike, y: ArrayLike | None = None, groups: ArrayLike | None = None) -> Self:
         """Update the running mean of each group by its next samples in their order; ValueError after an offline fit."""
         if self.online and not hasattr(self, "groups_"):
             return self.fit(X, y, groups=groups)
@@ -180,11 +180,11 @@ class Recenter(MatrixTransformer):
             self.running_ = running
         return self
 
-    def fit_transform(self, X: Any, y: Any = None, groups: Any = None) -> Array:
+    def fit_transform(self, X: ArrayLike, y: ArrayLike | None = None, groups: ArrayLike | None = None) -> Array:
         """Return what :meth:`transform` makes of the samples (N, n, n) after :meth:`fit`."""
         return np.asarray(self.fit(X, y, groups=groups).transform(X, groups=groups))
 
-    def transform(self, X: Any, groups: Any = None) -> Array:
+    def transform(self, X: ArrayLike, groups: ArrayLike | None = None) -> Array:
         """Return ``A^-1/2 X A^-1/2`` (N, n, n), exactly Hermitian and without units.
 
         A is the running mean of the group, or else the stored one. A group that has neither is re-centred at the mean
@@ -218,7 +218,7 @@ class Recenter(MatrixTransformer):
         if self.horizon is not None:
             require_number("horizon", self.horizon, 1, closed=True, finite=True, words=" or None")
 
-    def _running_means(self, name: Any, codes: Iterable[Array]) -> Iterator[tuple[Array, int]]:
+    def _running_means(self, name: object, codes: Iterable[Array]) -> Iterator[tuple[Array, int]]:
         """Yield the running mean of a group and its number of samples, before each of ``codes`` and after the last."""
         known = self.groups_.tolist()
         mean = self.start_
@@ -239,15 +239,16 @@ class Recenter(MatrixTransformer):
             mean = np.asarray(manifold.move(manifold.connect(mean[None], code[None]), share))[0]  # on the geodesic
             yield mean, count
 
-    def _mean(self, codes: Array, name: Any) -> Array:
-        """Return the mean (n, n) of the samples (N, n, n) of one group."""
+    def _mean(self, codes: Array, name: object) -> Array:
         if len(codes) == 1:
             what = "which becomes the identity and carries no information: pass more of its samples together"
             warnings.warn(f"group {name!r} has one sample, {what}", UserWarning, stacklevel=4)
         return riemannian_mean(AffineInvariant(), codes, tol=self.tol, max_iter=self.max_iter).code
 
 
-def read(estimator: Any, X: Any, groups: Any, known: Array | None = None) -> tuple[Array, Array, dict[Any, Array]]:
+def read(
+    estimator: BaseEstimator, X: ArrayLike, groups: ArrayLike | None, known: Array | None = None
+) -> tuple[Array, Array, dict[object, Array]]:
     """Return checked matrices (N, n, n), the sorted names (G,) of their groups, and the rows of each group by name.
 
     Without groups all samples are the group None. The size and the type of the groups are compared with those in fit,

@@ -1,7 +1,7 @@
 """StreamingPipeline: scikit-learn's Pipeline with a ``partial_fit``."""
 
 from copy import deepcopy
-from typing import Any, Self
+from typing import Self
 
 from sklearn import get_config
 from sklearn.pipeline import Pipeline
@@ -10,6 +10,7 @@ from sklearn.utils.metadata_routing import UNUSED, MetadataRouter, process_routi
 from sklearn.utils.metaestimators import available_if
 
 from rplvq.parts import library_estimator
+from rplvq.protocols import ArrayLike
 
 _saved = library_estimator(left_out={"memory": None})
 _saved(Pipeline)
@@ -31,8 +32,8 @@ class StreamingPipeline(Pipeline):
     Notes
     -----
     ``groups`` reach :class:`Recenter`, which needs ``online=True`` here, by scikit-learn's metadata routing, which must
-    be enabled for predict and for partial_fit. A new session should have a new name as its group. ``fit`` on a single
-    session needs no groups.
+    be enabled for predict and for partial_fit. A new session needs a new name. ``fit`` on a single session needs no
+    groups.
 
     Without labels, ``pipeline[:-1].partial_fit(X, groups=session)`` follows a session. ``pipeline[:-1]`` shares its
     steps with the pipeline, so that the transformers learn and the classifier stays as it is.
@@ -66,7 +67,9 @@ class StreamingPipeline(Pipeline):
     @available_if(  # type: ignore[untyped-decorator]
         lambda self: bool(self.steps) and hasattr(self.steps[-1][1], "partial_fit")
     )
-    def partial_fit(self, X: Any, y: Any = None, classes: Any = None, **params: Any) -> Self:
+    def partial_fit(
+        self, X: ArrayLike, y: ArrayLike | None = None, classes: ArrayLike | None = None, **params: object
+    ) -> Self:
         """Learn from a batch of samples, which each step receives as the steps before it transform it.
 
         A transformer first transforms the batch and then learns from it, so that no sample takes part in its own
@@ -123,7 +126,7 @@ class StreamingPipeline(Pipeline):
                 mapping.add(caller="partial_fit", callee=fits)
         return router
 
-    def _route(self, params: dict[str, Any]) -> Any:
+    def _route(self, params: dict[str, object]) -> Bunch | dict[str, Bunch]:
         """Return for each step the parameters of its methods."""
         if get_config()["enable_metadata_routing"]:
             return process_routing(self, "partial_fit", **params)

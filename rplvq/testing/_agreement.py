@@ -5,18 +5,18 @@ from typing import Any
 
 import numpy as np
 
-from rplvq.protocols import AnyManifold, Array
+from rplvq.protocols import AnyManifold, Array, ArrayLike, Prototypes
 
 RTOL = 1e-5
 
 
-def require(holds: Any, sentence: str) -> None:
+def require(holds: object, sentence: str) -> None:
     """Raise AssertionError with a sentence unless it holds, also under ``python -O``, which skips assert."""
     if not holds:
         raise AssertionError(sentence)
 
 
-def agree(actual: Any, wanted: Any, size: Any, rule: str, rtol: float = RTOL) -> None:
+def agree(actual: ArrayLike, wanted: ArrayLike, size: ArrayLike, rule: str, rtol: float = RTOL) -> None:
     """Require that two arrays (...) agree within ``rtol * size``, where size broadcasts to their shape.
 
     The AssertionError states the rule, the index of the entry with the largest error, both values and the error.
@@ -34,12 +34,12 @@ def agree(actual: Any, wanted: Any, size: Any, rule: str, rtol: float = RTOL) ->
         raise AssertionError(f"{rule}: at index {at} it is {actual[at]:.6g}, not {wanted[at]:.6g} ({error})")
 
 
-def vanish(sqdist: Any, size: float, rule: str) -> None:
+def vanish(sqdist: Array, size: float, rule: str) -> None:
     """Require that squared distances are 0 up to rounding, that is distances below 1e-5 of their size."""
     agree(sqdist, np.zeros(np.shape(sqdist)), size, rule, rtol=RTOL**2)
 
 
-def accepted(manifold: AnyManifold, prototypes: Any, rule: str) -> Array:
+def accepted(manifold: AnyManifold, prototypes: Prototypes, rule: str) -> Array:
     """Return the codes of the decoded prototypes, or raise AssertionError with the message of ``encode``."""
     try:
         return np.asarray(manifold.encode(manifold.decode(prototypes)))
@@ -47,7 +47,7 @@ def accepted(manifold: AnyManifold, prototypes: Any, rule: str) -> Array:
         raise AssertionError(f"{rule}: {error}") from error
 
 
-def pickled(part: Any, what: str) -> Any:
+def pickled(part: object, what: str) -> Any:
     """Return a part after a round trip through pickle, or raise AssertionError if it cannot be pickled."""
     try:
         return pickle.loads(pickle.dumps(part))  # noqa: S301 - it loads what this line dumps

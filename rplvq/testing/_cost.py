@@ -1,7 +1,7 @@
 """The check of a cost, with one function per promise."""
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from rplvq.testing._agreement import agree, pickled, require
 class Case(NamedTuple):
     """The distances of B samples to K prototypes, and the value of the cost there."""
 
-    cost: Any
+    cost: Cost
     sqdist: Array  # (B, K)
     targets: Array  # (B,) or (B, C)
     labels: Array  # (K,)
@@ -92,10 +92,10 @@ def cases(cost: Cost, n_classes: int, sigma2: float, rng: np.random.Generator) -
             yield Case(cost, sqdist, targets, labels, sigma2, values.loss, values.slope)
 
 
-def as_promised(cost: Cost, *arguments: Any) -> Evaluation:
+def as_promised(cost: Cost, sqdist: Array, targets: Array, labels: Array, sigma2: float) -> Evaluation:
     """Evaluate a cost; require that it returns loss and slope, of the shapes (B,) and (B, K) at class indices."""
     try:
-        return evaluate(cost, *arguments)
+        return evaluate(cost, sqdist, targets, labels, sigma2)
     except TypeError as error:
         raise AssertionError(str(error)) from error
 

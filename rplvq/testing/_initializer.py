@@ -1,19 +1,17 @@
 """The check of an initializer."""
 
-from typing import Any
-
 import attrs
 import numpy as np
 
-from rplvq.protocols import AnyManifold, Array, Initializer
+from rplvq.protocols import AnyManifold, Array, ArrayLike, Initializer, Prototypes
 from rplvq.testing._agreement import accepted, agree, pickled, require
 
 
 def check_initializer(
     initializer: Initializer,
     manifold: AnyManifold,
-    points: Any,
-    targets: Any,
+    points: ArrayLike,
+    targets: ArrayLike,
     *,
     pickling: bool = True,
     random_state: int = 0,
@@ -30,10 +28,8 @@ def check_initializer(
         The part to check; an attrs class whose ``per_class`` is None gets one prototype per class, as in a fit.
     manifold : Manifold
         A geometry that passes :func:`rplvq.testing.check_manifold`.
-    points : array-like of shape (N, ...)
-        Samples on this manifold, of at least 2 classes.
-    targets : array-like of int of shape (N,)
-        Their class indices 0..C-1, of which none is missing.
+    points, targets : array-like of shape (N, ...), and of int of shape (N,)
+        Samples on this manifold, of at least 2 classes, and their class indices 0..C-1, of which none is missing.
     pickling : bool, default=True
         Whether the part must be picklable; a class defined in a function or doctest is not.
     random_state : int, default=0
@@ -56,7 +52,7 @@ def check_initializer(
     if attrs.has(type(initializer)) and getattr(initializer, "per_class", 1) is None:
         initializer = attrs.evolve(initializer, per_class=(1,) * n_classes)  # type: ignore[misc]
 
-    def chosen(part: Any, **weights: Array) -> tuple[Array, Array]:
+    def chosen(part: Initializer, **weights: Array) -> tuple[Array, Array]:
         choice = part(manifold, codes, targets, n_classes, np.random.default_rng(random_state), **weights)
         unchanged = np.array_equal(codes, before[0]) and np.array_equal(targets, before[1])
         require(unchanged, "an initializer must leave codes and targets as they are")
@@ -71,7 +67,7 @@ def check_initializer(
         repeated(again, prototypes, labels, "after pickling")
 
 
-def class_indices(targets: Any, n_points: int) -> tuple[Array, int]:
+def class_indices(targets: ArrayLike, n_points: int) -> tuple[Array, int]:
     """Return class indices (N,) and their number C; raise ValueError unless they are all of 0..C-1."""
     targets = np.asarray(targets)
     if targets.shape != (n_points,) or targets.dtype.kind not in "iu":
@@ -82,7 +78,7 @@ def class_indices(targets: Any, n_points: int) -> tuple[Array, int]:
     return targets, len(indices)
 
 
-def of_every_class(choice: Any, codes: Array, n_classes: int) -> tuple[Array, Array]:
+def of_every_class(choice: tuple[Prototypes, Array], codes: Array, n_classes: int) -> tuple[Array, Array]:
     """Require finite prototypes (K, ...) in the shape of codes, and labels (K,) that contain every class."""
     require(isinstance(choice, tuple) and len(choice) == 2, "an initializer must return prototypes and labels")
     prototypes = np.asarray(choice[0])

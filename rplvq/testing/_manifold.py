@@ -5,14 +5,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from rplvq.parts import MANIFOLD_METHODS, what_lacks
-from rplvq.protocols import AnyManifold, Array
+from rplvq.protocols import AnyManifold, Array, ArrayLike, Prototypes
 from rplvq.testing._agreement import RTOL, accepted, agree, pickled, require, vanish
 
 
 class Case(NamedTuple):
     """The data of the checks: N points, of which K are prototypes and B others are samples."""
 
-    manifold: Any
+    manifold: AnyManifold
     points: Array  # (N, ...)
     codes: Array  # (N, ...)
     prototypes: Array  # (K, ...)
@@ -22,23 +22,24 @@ class Case(NamedTuple):
     rng: np.random.Generator
     divergence: bool = False  # whether sqdist need not be a squared distance
 
-    def moved(self, weights: Array) -> Any:
+    def moved(self, weights: Array) -> Prototypes:
         """Move the prototypes by weights (B, K)."""
         return self.manifold.move(self.manifold.connect(self.prototypes, self.samples), weights)
 
-    def moved_alone(self, index: int, weights: Array) -> Any:
+    def moved_alone(self, index: int, weights: Array) -> Prototypes:
         """Move the prototypes by one sample alone, with weights (K,)."""
         geodesics = self.manifold.connect(self.prototypes, self.samples[index : index + 1])
         return self.manifold.move(geodesics, weights[None])
 
-    def apart(self, first: Any, second: Any) -> Array:
+    def apart(self, first: Prototypes, second: Prototypes) -> Array:
         """Return the squared distances (K,) between the k-th prototypes of two sets."""
         return np.diagonal(self.manifold.sqdist(first, np.asarray(second)))
 
 
 def check_manifold(
-    manifold: AnyManifold, points: Any = None, *, divergence: bool = False, pickling: bool = True, random_state: int = 0
-) -> None:
+    manifold: AnyManifold, points: ArrayLike | None = None, *, divergence: bool = False, pickling: bool = True,
+    random_state: int = 0,
+) -> None:  # fmt: skip
     """Check that a geometry keeps the promises of :class:`rplvq.protocols.Manifold`.
 
     For example, the squared distance of a pair does not depend on the other points, ``encode`` undoes ``decode``, and a
@@ -54,13 +55,11 @@ def check_manifold(
         The part to check.
     points : array-like of shape (N, ...), optional
         At least 4 points that are distinct and well-conditioned; ValueError is raised otherwise. A promise about
-        geodesics that are prolonged by a fifth fails beyond a cut locus; it is then checked on points that are drawn
-        towards the first one. By default seven positive definite 3 x 3 matrices or, if ``encode`` refuses them,
-        vectors.
+        geodesics that are prolonged by a fifth fails beyond a cut locus; it is then checked on points nearer to the
+        first one. By default seven positive definite 3 x 3 matrices or, if ``encode`` refuses them, vectors.
     divergence : bool, default=False
         Whether ``sqdist`` is a divergence, which need not be symmetric, and whose gradient is no logarithm. ``move``
-        must then follow ``V(x) = -grad_w d(x, w) / 2`` in place of the logarithm, and a move with weight 1 must lower
-        d.
+        must then follow ``V(x) = -grad_w d(x, w) / 2`` in place of the logarithm, and weight 1 must lower d.
     pickling : bool, default=True
         Whether the part must be picklable; a class defined in a function or doctest is not.
     random_state : int, default=0
@@ -107,7 +106,7 @@ def check_manifold(
         agree(again, case.d, case.size, "a manifold must give the same sqdist after pickling")
 
 
-def case_of(manifold: Any, points: Array, codes: Array, rng: np.random.Generator, divergence: bool) -> Case:
+def case_of(manifold: AnyManifold, points: Array, codes: Array, rng: np.random.Generator, divergence: bool) -> Case:
     """Return the case of points and their codes, of which the first are the prototypes."""
     half = len(codes) // 2
     prototypes = codes[: min(3, half)]
@@ -155,7 +154,7 @@ def with_reference(manifold: Any, points: Array) -> AnyManifold:
     learned, codes = manifold.referenced(raw, groups)
     d = np.asarray(learned.sqdist(codes, codes))
 
-    def same(other: Any, own: Array, wanted: Array, rule: str) -> None:
+    def same(other: AnyManifold, own: Array, wanted: Array, rule: str) -> None:
         agree(other.sqdist(own, own), wanted, float(d.max()), rule)
 
     same(learned, learned.encode(points), d, "referenced must return the codes that encode of its manifold gives")

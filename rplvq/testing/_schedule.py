@@ -56,7 +56,7 @@ def check_schedule(
 def value_at(schedule: Schedule, epoch: int, n_epochs: int, *, positive: bool) -> float:
     """Return the value of a schedule, which must be a finite real number: at least 0, or above 0 if ``positive``."""
     try:
-        value: Any = schedule(epoch, n_epochs)
+        value = schedule(epoch, n_epochs)
     except (TypeError, ArithmeticError) as error:
         raise AssertionError(f"a schedule must give a value in epoch {epoch} of {n_epochs}, but {error}") from error
     where = f"in epoch {epoch} of {n_epochs} it is {value!r}"
@@ -76,7 +76,7 @@ def same(schedule: Schedule, values: list[float], rule: str) -> None:
         require(again == values[epoch], f"{rule}, but {where}")
 
 
-def equal_by_value(schedule: Schedule, twin: Any, maker: str) -> None:
+def equal_by_value(schedule: Schedule, twin: object, maker: str) -> None:
     """Require that a schedule equals its copy and, if it is an attrs class, that the hashes are equal."""
     require(schedule == twin, f"a schedule must equal its copy by {maker}: {ADVICE}")
     if attrs.has(type(schedule)):
