@@ -43,17 +43,17 @@ def provides(part: object, capability: type[CapabilityT]) -> "TypeIs[CapabilityT
 
 
 class Additive(Protocol):
-    """A manifold whose ``move`` splits into a sum and a step, for large batches and data, and distributed training."""
+    """A manifold whose ``move`` is a sum over samples and then a step, so that parts of a batch can be summed apart."""
 
     def pull(self, geodesics: Any, weights: Array) -> Array:
         """Return the tangents ``sum_b weights[b, k] Log_k(x_b)``, shape (K, ...).
 
-        The coordinates are linear in the tangent, so that the results for several batches add up if these batches were
-        connected to the same prototypes object.
+        The results for several batches add up, if these were connected to the same prototypes object: the coordinates
+        are linear in the tangent.
         """
 
     def exp(self, prototypes: Prototypes, tangents: Array) -> Prototypes:
-        """Follow the tangents: ``exp(prototypes, pull(geodesics, weights))`` equals ``move(geodesics, weights)``."""
+        """Return the prototypes moved along tangents; with those of ``pull(geodesics, weights)`` this equals ``move``."""
 
 
 class Grouped(Additive, Protocol):
@@ -85,7 +85,7 @@ class Scaled(Protocol):
     """A manifold whose distances carry units; the default step size is multiplied by the unit."""
 
     def unit(self, codes: Array, weights: Array | None = None) -> float:
-        """Return the squared length scale of the weighted data (N, ...)."""
+        """Return a squared length that grows with the scale of the weighted data (N, ...), such as a mean variance."""
 
 
 class Bounded(Protocol):
@@ -181,15 +181,15 @@ class Whitened(Protocol):
 
 
 class Compilable(Protocol):
-    """A manifold that says whether steps under it are compiled; others behave as with "auto"."""
+    """A manifold with an option for compiled steps; without this option it is treated as with "auto"."""
 
     @property
     def compiled(self) -> bool | Literal["auto"]:
-        """Whether steps are compiled; "auto" does so where it pays."""
+        """True for compiled steps, False for plain ones, "auto" for compiled ones where they are faster."""
 
 
 class Probabilistic(Protocol):
-    """A cost with class probabilities of its own; those of others are of the mixture with equal weights."""
+    """A cost that computes class probabilities itself; for others, those of the mixture with equal weights are used."""
 
     def log_proba(self, sqdist: Array, labels: Array, sigma2: float) -> Array:
         """Return the class log-posterior (B, C) at squared distances (B, K)."""
@@ -211,7 +211,7 @@ class BoundedSlope(Protocol):
 
 
 class ForSomeClasses(Protocol):
-    """A cost with one number per class, which needs this so that classes may appear late in a stream."""
+    """A cost that holds one number per class. By this method it works before all classes of a stream have appeared."""
 
     def restrict_to_classes(self, classes: Array) -> Cost:
         """Return the same cost for the classes with these indices (M,) only."""
@@ -272,7 +272,7 @@ class PlacesMeans(Protocol):
 
     @property
     def takes_means(self) -> bool:
-        """Whether it does."""
+        """Whether it places them so."""
 
 
 class PerClass(Protocol):

@@ -75,22 +75,22 @@ class Manifold(Protocol[GeodesicsT]):
     """
 
     def encode(self, points: ArrayLike) -> Array:
-        """Validate points (N, ...) and change to coordinates of shape (N, ...), once per fit or predict.
+        """Check points (N, ...) and return their codes (N, ...), the coordinates in which the other methods work.
 
-        ValueError names the first point that is not on the manifold, and the value.
+        It runs once per fit or predict. ValueError names the first point that is not on the manifold, and the value.
         """
 
     def decode(self, codes: Prototypes) -> Array:
-        """Change codes or prototypes back to points, shape (K, ...)."""
+        """Return the points (K, ...) of codes or prototypes."""
 
     def sqdist(self, prototypes: Prototypes, samples: Array) -> Array:
-        """Squared distances of samples (B, ...) to K prototypes, shape (B, K)."""
+        """Return the squared distances (B, K) of samples (B, ...) to K prototypes."""
 
     def connect(self, prototypes: Prototypes, samples: Array) -> GeodesicsT:
-        """Decompose every (sample, prototype) pair once, for the distances and for ``move``."""
+        """Return what the distances and ``move`` need of every (sample, prototype) pair, computed once."""
 
     def move(self, geodesics: GeodesicsT, weights: Array) -> Prototypes:
-        """Move prototype k to ``Exp_k(sum_b weights[b, k] Log_k(x_b))``; weights have shape (B, K)."""
+        """Return prototypes k moved to ``Exp_k(sum_b weights[b, k] Log_k(x_b))``, for weights (B, K)."""
 
 
 AnyManifold: TypeAlias = Manifold[Any]

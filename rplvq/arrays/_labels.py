@@ -18,9 +18,9 @@ ValueT = TypeVar("ValueT")
 
 
 def one_type(labels: ArrayLike, name: str, noun: str = "label") -> Array:
-    """Return labels (N,) or (N, 1) as an array of one sortable type; soft labels (N, C) are returned unchecked.
+    """Return labels (N,) or (N, 1) as an array of this shape and one type; other shapes, as soft labels, are unchecked.
 
-    ValueError names the first ``noun`` that is missing, or has another type than the first one.
+    ValueError names the first ``noun`` that is missing, has another type than the first one, or that NumPy changes.
     """
     array = np.asarray(unmasked(labels, name))
     if array.ndim == 0 or array.shape[1:] not in ((), (1,)):
@@ -51,7 +51,7 @@ def one_type(labels: ArrayLike, name: str, noun: str = "label") -> Array:
 
 
 def check_groups(groups: ArrayLike, n_samples: int) -> Array:
-    """Check that groups (N,) of samples are complete and of one sortable type."""
+    """Return groups (N,) or (N, 1) as an array (N,); raise ValueError at a wrong shape, a gap, or a second type."""
     array = np.asarray(groups)
     if array.shape not in ((n_samples,), (n_samples, 1)):
         raise ValueError(
@@ -62,10 +62,10 @@ def check_groups(groups: ArrayLike, n_samples: int) -> Array:
 
 
 def split_domains(y: ArrayLike, groups: ArrayLike | None = None) -> tuple[Array, Array]:
-    """Return the labels, (N,) or (N, C), and the domains (N,) of samples, which are given by groups or in the labels.
+    """Return the labels, (N,) or (N, C), and the domains (N,) of samples. ``groups`` are the domains.
 
-    Without groups, ``y`` holds strings "domain/label", as ``encode_domains`` of pyRiemann makes them, which are split
-    at their last "/". ValueError is raised if it does not, and at invalid groups.
+    Without groups, ``y`` must hold strings "domain/label", as ``encode_domains`` of pyRiemann makes them. They are
+    split at their last "/". ValueError is raised at other labels, and at invalid groups.
 
     >>> split_domains(["anna/left", "day/2/left"])
     (array(['left', 'left'], dtype='<U4'), array(['anna', 'day/2'], dtype='<U5'))
@@ -85,13 +85,13 @@ def split_domains(y: ArrayLike, groups: ArrayLike | None = None) -> tuple[Array,
 
 
 def by_label(settings: Mapping[Any, ValueT], name: str) -> dict[Any, ValueT]:
-    """Return settings by label with plain labels as keys, as :func:`one_type` makes them; an Enum has another hash."""
+    """Return the settings with their keys as :func:`one_type` makes labels, because an Enum has another hash."""
     keys = one_type(list(settings), name).tolist() if settings else []
     return dict(zip(keys, settings.values(), strict=True))
 
 
 def number_groups(groups: ArrayLike | None, n_samples: int) -> Array | None:
-    """Check groups (N,) of samples; return the index of each sample's group among the sorted ones. None stays None."""
+    """Return the index (N,) of each sample's group among the sorted groups, which are checked; None stays None."""
     return None if groups is None else np.unique(check_groups(groups, n_samples), return_inverse=True)[1]
 
 

@@ -235,12 +235,12 @@ class Terms(NamedTuple):
     offsets: Array  # (T, K), likewise
 
     def times(self, factor: float) -> Terms:
-        """Return the terms with their factors multiplied."""
+        """Return the terms with all factors multiplied by ``factor``."""
         return self._replace(numbers=self.numbers * [1.0, factor, 1.0])
 
 
 def term(parameter: float, scale: Array | float, offset: Array | float, count: int, kind: float = MIXTURE) -> Terms:
-    """Return one term with the factor 1 at ``count`` prototypes, given scales and offsets (K,) or numbers."""
+    """Return :class:`Terms` of one term, with the factor 1, for K = ``count``; scale and offset are (K,) or numbers."""
     scales, offsets = (np.full((1, count), value, dtype=float) for value in (scale, offset))
     return Terms(np.array([[kind, 1.0, parameter]]), scales, offsets)
 
@@ -248,8 +248,8 @@ def term(parameter: float, scale: Array | float, offset: Array | float, count: i
 def described_by(describe: Callable[..., Terms | None]) -> Callable[[FunctionT], FunctionT]:
     """Mark the ``__call__`` of a cost with ``describe(cost, labels, sigma2, soft)``, which returns its terms.
 
-    ``soft`` is whether targets are class probabilities. The result is None where the cost has no terms, or raises an
-    error. A subclass that overrides ``__call__``, and a wrapper that calls it, are not marked.
+    ``soft`` is whether targets are class probabilities. ``describe`` returns None where the cost has no terms, or
+    where its call raises an error. A subclass that overrides ``__call__``, and a wrapper that calls it, are not marked.
     """
 
     def mark(function: FunctionT) -> FunctionT:

@@ -77,13 +77,13 @@ def _parts(values: Any, argument: str) -> list[Any]:
 
 
 def baseline_estimators(names: BaselineName | Iterable[BaselineName] = BASELINES) -> dict[str, BaseEstimator]:
-    """Return unfitted classifiers of pyRiemann by name; raise ImportError if it is not installed (extra ``paper``).
+    """Return unfitted classifiers of pyRiemann by their names in tables; raise ImportError without the extra ``paper``.
 
     Parameters
     ----------
     names : iterable of str, default=("mdm", "tangent_space")
         "mdm" is pyRiemann's minimum distance to mean under the affine-invariant metric. "tangent_space" is logistic
-        regression on the tangent vectors at the Riemannian mean of the training samples.
+        regression on the tangent vectors at the Riemannian mean of the training samples. ValueError names another one.
 
     Examples
     --------
@@ -107,7 +107,7 @@ def baseline_estimators(names: BaselineName | Iterable[BaselineName] = BASELINES
 
 
 def short_name(part: object) -> str:
-    """Return the name of a part that is given by its name or as an object."""
+    """Return the name of a part: a string as it is, or the class of an object."""
     return part if isinstance(part, str) else type(part).__name__
 
 

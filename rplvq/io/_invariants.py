@@ -120,7 +120,7 @@ def require_state(manifold: AnyManifold, state: State, n_classes: int) -> Array:
 
 
 def _is_read(manifold: AnyManifold, prototypes: Prototypes) -> bool:
-    """Whether a triangle of square codes that decode does not read is the adjoint of the other one, or zero."""
+    """Whether every triangle of square codes is read by ``decode``, zero, or the adjoint of the other one."""
     codes = np.asarray(prototypes)
     if codes.ndim < 3 or codes.shape[-2] != codes.shape[-1]:
         return True
@@ -151,10 +151,10 @@ def _require(condition: object, otherwise: str) -> None:
 
 
 def probe_like(points: Array) -> Array:
-    """Return one input (1, ...) like points (K, ...): a matrix with the mean diagonal of theirs, or a vector.
+    """Return one made-up input (1, ...) of the scale of points (K, ...): a positive definite matrix, or a vector.
 
-    The matrix is positive definite, ``3 s_i s_j / 2^|i - j|`` with ``1 + i / n`` times the scale of channel i as s_i,
-    so that no order of the channels looks like another one; in complex matrices, ``i^2`` is its phase.
+    Entries of the matrix are ``3 s_i conj(s_j) / 2^|i - j|``. s_i is ``1 + i / n`` times the root of the mean of the
+    points' i-th diagonal entry, so that the order of channels matters; if complex, it has the phase ``i^2``.
     """
     places = np.arange(points.shape[-1])
     if points.ndim < 3:
@@ -167,10 +167,10 @@ def probe_like(points: Array) -> Array:
 
 
 def answers_of_prototypes(model: BaseEstimator) -> list[Array]:
-    """Return a probe, whole and with a missing channel, and squared distances to the prototypes in units of sigma2.
+    """Return a probe, its squared distances to the prototypes in units of sigma2, and what ``partial_fit`` keeps.
 
-    What later calls of ``partial_fit`` use comes behind: the kept samples and the memory of the step size. Manifolds
-    whose points are neither definite matrices nor vectors are probed by their first prototype.
+    If the model fills missing channels, the probe without its last channel is a second one. What ``partial_fit`` keeps
+    are samples and the memory of the step size. Where :func:`probe_like` makes no point, a prototype is the probe.
     """
     manifold = model.trainer_.manifold
     prototypes = model.state_.prototypes

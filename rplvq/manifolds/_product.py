@@ -287,7 +287,7 @@ class Product:
     @available_if(_any_provides(Scaled))  # type: ignore[untyped-decorator]
     @reads_parts
     def unit(self, codes: Array, weights: Array | None = None) -> float:
-        """Return the mean of the squared length scales of the factors, weighted by the relevances."""
+        """Return the mean of the units of the factors, weighted by the relevances; a factor without a unit counts 1."""
         pairs = zip(self.factors, self._split(codes[:]), strict=True)
         units = [factor.unit(part, weights) if provides(factor, Scaled) else 1.0 for factor, part in pairs]
         return float(np.mean(self.relevances_of() * units))

@@ -119,9 +119,9 @@ class AdaptiveStep:
         return value * max(memory.max_dist / (self.start or 1.0), memory.max_grad) / math.sqrt(memory.total)
 
     def pace(self, memory: DoGState, epoch: int, n_epochs: int) -> tuple[tuple[float, float, float, float], int]:
-        """Return what compiled steps need to compute their sizes, and the number of steps until the next measurement.
+        """Return four numbers from which compiled steps compute their sizes, and how many steps ``observe`` waits for.
 
-        The four numbers are the value of the decay, the largest distance over ``start``, the largest norm of a
+        The numbers are the value of the decay, the largest distance over ``start``, the largest norm of a
         gradient, and the sum of their squares.
         """
         gap = interval(memory.n_steps)
@@ -129,14 +129,14 @@ class AdaptiveStep:
         return (value, memory.max_dist / (self.start or 1.0), memory.max_grad, memory.total), gap - memory.n_steps % gap
 
     def after(self, memory: DoGState, pace: Array, n_steps: int) -> tuple[DoGState, float]:
-        """Return the memory after compiled steps have updated ``pace`` (4,), and the size of the last step."""
+        """Return the memory and the last step size after ``n_steps`` compiled steps, which updated ``pace`` (4,)."""
         value, _, max_grad, total = pace.tolist()
         memory = memory._replace(max_grad=max_grad, total=total, n_steps=memory.n_steps + n_steps)
         return memory, self._size(memory, value)
 
     @has_kernel("distance_over_gradients")
     def observe(self, memory: DoGState, manifold: AnyManifold, prototypes: Prototypes) -> DoGState:
-        """Return the memory after a step; some steps measure the distance of the prototypes from their start."""
+        """Return the memory after a step; only after some steps is the distance from the start measured."""
         if memory.n_steps % interval(memory.n_steps):
             return memory
         codes = np.asarray(prototypes)

@@ -218,7 +218,7 @@ def median_sqdist(manifold: AnyManifold, prototypes: Prototypes, samples: Sample
 
 
 def unit_of(manifold: AnyManifold, samples: Samples) -> float:
-    """Return the squared length scale of the data, 1 if distances carry no unit or all samples are equal."""
+    """Return the unit of the manifold for these samples, 1 if it has none or if all samples are equal."""
     if not provides(manifold, Scaled):
         return 1.0
     return float(manifold.unit(materialise(manifold.unit, samples.codes), samples.weights)) or 1.0

@@ -150,7 +150,7 @@ class Window:
         return Window(self.manifold, self.cost, self.state, self.samples.at(rows), self.sweep, self.sqdist[rows])
 
     def code(self, row: int) -> Array:
-        """Return the code of a sample, shape (...)."""
+        """Return the code (...) of the sample with index ``row``."""
         return np.asarray(self.codes[row])
 
     def distances(self, code: Array) -> Array:

@@ -23,18 +23,18 @@ from rplvq.training.compiled import Connect, compiled_steps, connection
 
 
 class Step(NamedTuple):
-    """The result of one step: the moved prototypes, distances and losses before the step, and the number of caps."""
+    """The prototypes after one step, the distances and losses before it, and what was cut."""
 
     prototypes: Prototypes
     sqdist: Array  # (B, K), before the step
     loss: Array  # (B,), before the step
-    n_capped: int
+    n_capped: int  # weights that were cut, plus prototypes whose step was shortened
     memory: object = None  # memory of a step rule
     step_size: float = np.nan
 
 
 class Contribution(NamedTuple):
-    """The result of :func:`contribution`; tangents, lengths and caps of all parts of a batch add up."""
+    """The result of :func:`contribution`; the first three fields add up over the parts of a batch."""
 
     tangents: Array  # (K, ...), sums of weighted logarithms
     lengths: Array  # (K,), sums of |weight| distance, which bound the length of the step
@@ -87,7 +87,7 @@ def pair_weights(
 
 
 def gradient_norm(slope: Array, sqdist: Array) -> float:
-    """Bound the norm of the gradient over all prototypes by slopes and squared distances (B, K); exact for B = 1."""
+    """Return a bound on the gradient's norm, from slopes and squared distances (B, K); the norm itself for B = 1."""
     norms = step_lengths(slope, sqdist) * (2.0 / len(slope))
     return math.sqrt(np.vdot(norms, norms))
 
