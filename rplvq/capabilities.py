@@ -53,7 +53,7 @@ class Additive(Protocol):
         """
 
     def exp(self, prototypes: Prototypes, tangents: Array) -> Prototypes:
-        """Return the prototypes moved along tangents; with those of ``pull(geodesics, weights)`` this equals ``move``."""
+        """Return the prototypes moved along tangents; with ``pull(geodesics, weights)`` as tangents it is ``move``."""
 
 
 class Grouped(Additive, Protocol):

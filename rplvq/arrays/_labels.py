@@ -51,7 +51,7 @@ def one_type(labels: ArrayLike, name: str, noun: str = "label") -> Array:
 
 
 def check_groups(groups: ArrayLike, n_samples: int) -> Array:
-    """Return groups (N,) or (N, 1) as an array (N,); raise ValueError at a wrong shape, a gap, or a second type."""
+    """Return groups (N,) or (N, 1) as (N,); raise ValueError if one is missing, or the shape or a type differs."""
     array = np.asarray(groups)
     if array.shape not in ((n_samples,), (n_samples, 1)):
         raise ValueError(
