@@ -119,12 +119,12 @@ def swept(
         state = with_sigma2(state, recent)
     began = at_call(trainer, state)
     rests = resting(state, recent, classes, len(samples))
-    stream = stream._replace(met=recent)
+    later = stream._replace(seen=stream.seen + samples.total_weight, met=recent)
     if not follows_by_paces(trainer, state):
         after, row = trainer.sweep_and_record(began, samples, rng)
-        return with_resting(state, after, rests), row, stream._replace(seen=stream.seen + samples.total_weight)
+        return with_resting(state, after, rests), row, later
     after, row, paces = learned(trainer, began, samples, paces_of(stream, began, classes), rests, rng)
-    return after, row, stream._replace(seen=stream.seen + samples.total_weight, paces=paces)
+    return after, row, later._replace(paces=paces)
 
 
 def paces_of(stream: Stream, state: State, classes: Array) -> Paces:
@@ -133,8 +133,9 @@ def paces_of(stream: Stream, state: State, classes: Array) -> Paces:
     if stream.paces is not None:
         return present_paces(stream.paces, state, owners)
     if np.isfinite(stream.seen):
-        return first_paces(state, owners, stream.seen, 2)
-    return first_paces(state, owners, len(owners) / FAST_SHARE if stream.fitted is None else stream.fitted, 3)
+        return first_paces(state.prototypes, owners, stream.seen, 2)
+    n_samples = len(owners) / FAST_SHARE if stream.fitted is None else stream.fitted
+    return first_paces(state.prototypes, owners, n_samples, 3)
 
 
 def gathered(alone: Samples, call: Samples, known: Array) -> Samples:

@@ -15,7 +15,7 @@ import numpy as np
 from rplvq.arrays import Samples, distances, hard_targets
 from rplvq.capabilities import StepOfShare, provides
 from rplvq.costs import evaluate
-from rplvq.estimators._following import WINDOW
+from rplvq.estimators._following import WINDOW, with_resting
 from rplvq.parts import library_part
 from rplvq.protocols import Array, Prototypes
 from rplvq.training import State, Trainer, restored
@@ -55,10 +55,10 @@ def follows_by_paces(trainer: Trainer, state: State) -> bool:
     return trainer.leaves_step and provides(state.step_schedule, StepOfShare)
 
 
-def first_paces(state: State, owners: Array, n_samples: float, count: int) -> Paces:
-    """Return ``count`` copies of the prototypes of a state, and no samples to judge them by."""
+def first_paces(prototypes: Prototypes, owners: Array, n_samples: float, count: int) -> Paces:
+    """Return ``count`` copies of prototypes (K, ...), and no samples to judge them by; the mean one leads."""
     nothing = np.empty((0, count))
-    return Paces((state.prototypes,) * count, owners, count - 2, n_samples, nothing, nothing)
+    return Paces((prototypes,) * count, owners, count - 2, n_samples, nothing, nothing)
 
 
 def present_paces(paces: Paces, state: State, owners: Array) -> Paces:
@@ -69,7 +69,7 @@ def present_paces(paces: Paces, state: State, owners: Array) -> Paces:
     """
     if not np.array_equal(paces.owners, owners):
         limit = np.inf if np.isin(owners, paces.owners).all() else len(owners) / FAST_SHARE
-        return first_paces(state, owners, min(paces.n_samples, limit), len(paces.prototypes))
+        return first_paces(state.prototypes, owners, min(paces.n_samples, limit), len(paces.prototypes))
     differs = np.asarray(state.prototypes) != np.asarray(paces.prototypes[paces.leader])
     rows = np.flatnonzero(differs.reshape(len(owners), -1).any(axis=1))
     if not len(rows):
@@ -113,8 +113,7 @@ def has_changed(paces: Paces) -> bool:
 def after_change(paces: Paces) -> Paces:
     """Return the paces where the mean begins anew, as that of the samples for which the fast copy stands."""
     n_samples = min(paces.n_samples, len(paces.owners) / FAST_SHARE)
-    nothing = np.empty((0, 2))
-    return Paces(paces.prototypes[-1:] * 2, paces.owners, 0, n_samples, nothing, nothing)
+    return first_paces(paces.prototypes[-1], paces.owners, n_samples, 2)
 
 
 def leading(paces: Paces) -> int:
@@ -155,10 +154,10 @@ def learned(
             continue
         own_rng = rng if index == len(shares) - 1 else copy.deepcopy(rng)  # all in the same order
         after, row = trainer.sweep_and_record(began, samples, own_rng)
-        results.append((restored(after, prototypes, rests) if len(rests) else after, row))
+        results.append((with_resting(began, after, rests), row))
     copies = tuple(one.prototypes for one, _ in results)
     return *results[leader], paces._replace(prototypes=copies, leader=leader, n_samples=n_samples)
 
 
 def _step_size(state: State, share: float) -> float:
-    return float(state.step_schedule.of_share(min(share, 1.0), state.sigma2)) if share else 0.0  # type: ignore[attr-defined]
+    return float(state.step_schedule.of_share(min(share, 1.0), state.sigma2))  # type: ignore[attr-defined]
