@@ -20,21 +20,11 @@ ABSENT = 2
 
 @library_part
 class Recent(NamedTuple):
-    """The latest samples of a stream as they were met, before the prototypes moved.
+    """The latest samples of a stream as they were met, before the prototypes moved."""
 
-    Parameters
-    ----------
-    sqdist : ndarray of shape (M, K)
-        Their squared distances to the prototypes of that time; without columns if sigma2 does not follow them.
-    labels : ndarray of shape (M,)
-        Their labels.
-    owners : ndarray of shape (K,)
-        The label of each prototype.
-    """
-
-    sqdist: Array
-    labels: Array
-    owners: Array
+    sqdist: Array  # (M, K), to the prototypes of that time; without columns if sigma2 does not follow them
+    labels: Array  # (M,)
+    owners: Array  # (K,), the label of each prototype
 
 
 def with_call(
@@ -43,8 +33,7 @@ def with_call(
     """Return the latest samples including those of this call; None for soft labels.
 
     ``met`` (M,) are the labels of the classes that have prototypes, which targets and prototypes index. Samples that
-    were met by other prototypes, because some were added or removed since, are forgotten. Distances are ``measured``
-    only for a stream whose sigma2 follows them; otherwise ``sqdist`` has no columns.
+    were met by other prototypes, because some were added or removed since, are forgotten.
     """
     if samples.targets.ndim != 1:
         return None
@@ -63,18 +52,16 @@ def with_call(
 def with_sigma2(state: State, recent: Recent | None) -> State:
     """Return the state with the sigma2 that makes the labels of the latest samples likeliest.
 
-    The sigma2 of the first call comes from a few samples, and prototypes move. The state stays as it is if most of the
-    samples coincide with their prototypes.
+    The sigma2 of the first call comes from a few samples, and prototypes move.
     """
     if recent is None:
         return state
     names = np.unique(recent.owners)
-    targets = recent.labels
     labels = np.searchsorted(names, recent.owners)
-    evidence = InitialEvidence(recent.sqdist, np.searchsorted(names, targets), labels, len(labels))
+    evidence = InitialEvidence(recent.sqdist, np.searchsorted(names, recent.labels), labels, len(labels))
     try:
         return state._replace(sigma2_schedule=Constant(likeliest_sigma2(evidence)))
-    except ValueError:
+    except ValueError:  # most samples coincide with their prototypes
         return state
 
 

@@ -13,7 +13,7 @@ import attrs
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from rplvq.arrays import Samples, hard_targets, one_type, same_type
+from rplvq.arrays import Samples, one_type, same_type
 from rplvq.capabilities import Windowed, provides
 from rplvq.costs import RSLVQ, restrict_to_classes
 from rplvq.estimators._following import Recent, at_call, resting, with_call, with_resting, with_sigma2
@@ -21,7 +21,7 @@ from rplvq.estimators._names import first_counts, resolve_initializer
 from rplvq.estimators._paces import FAST_SHARE, Paces, first_paces, follows_by_paces, learned, present_paces
 from rplvq.initializers import ClassMeans
 from rplvq.parts import callables, library_part
-from rplvq.protocols import AnyManifold, Array, ArrayLike, Cost, Initializer
+from rplvq.protocols import Array, ArrayLike, Cost, Initializer
 from rplvq.schedules import initial_evidence, is_auto, wants_default
 from rplvq.training import State, Trainer, Window, with_prototypes, without_prototypes
 
@@ -32,37 +32,25 @@ GATHERED = 1000  # number of samples that are kept while all are of one class; i
 
 @library_part
 class PendingClasses(NamedTuple):
-    """Late classes (L,) whose prototypes are initialized anew in each call, and the samples for that.
+    """Late classes whose prototypes are initialized anew in each call."""
 
-    The samples are those of all classes that came since these classes appeared, with labels as targets.
-    """
-
-    labels: Array
-    samples: Samples
+    labels: Array  # (L,)
+    samples: Samples  # those of all classes that came since these classes appeared, with labels as targets
 
 
 @library_part
 class Stream(NamedTuple):
-    """What ``partial_fit`` remembers between calls, beside the state of training.
+    """What ``partial_fit`` remembers between calls, beside the state of training."""
 
-    ``is_open`` says whether labels that were not announced are accepted. ``cost`` is the cost for all classes, whereas
-    that of the trainer is for the classes that have prototypes. ``recent`` holds the latest samples with their labels,
-    for rules of growth, and ``pending`` the late classes that do not have enough samples yet. ``alone`` holds the
-    samples with their labels as long as all are of one class, and is None from the second class on. ``seen`` is the
-    number of samples so far, infinite after a fit, and ``met`` holds the latest of them as they were met. ``fitted`` is
-    the sum of the weights of the samples of the fit; it is None in files of older versions. ``paces`` holds what the
-    default step remembers.
-    """
-
-    is_open: bool = False
-    cost: Cost | None = None
-    recent: Samples | None = None
-    pending: PendingClasses | None = None
-    alone: Samples | None = None
-    seen: float = np.inf
-    met: Recent | None = None
-    fitted: float | None = None
-    paces: Paces | None = None
+    is_open: bool = False  # whether labels that were not announced are accepted
+    cost: Cost | None = None  # for all classes; that of the trainer is for the classes that have prototypes
+    recent: Samples | None = None  # the latest samples with their labels, for rules of growth
+    pending: PendingClasses | None = None  # late classes that do not have enough samples yet
+    alone: Samples | None = None  # samples with their labels as long as all are of one class
+    seen: float = np.inf  # number of samples so far, infinite after a fit
+    met: Recent | None = None  # the latest samples as they were met
+    fitted: float | None = None  # sum of the weights of the samples of the fit; None in files of older versions
+    paces: Paces | None = None  # what the default step remembers
 
 
 def known_classes(announced: ArrayLike | None, fitted: Array | None) -> Array | None:
@@ -94,7 +82,7 @@ def met_classes(classes: Array, prototype_labels: Array) -> Array:
 
 def present_classes(targets: Array, n_classes: int) -> Array:
     """Return the class indices that occur in targets (N,), or all of them for class probabilities (N, C)."""
-    return np.unique(hard_targets(targets)) if targets.ndim == 1 else np.arange(n_classes)
+    return np.unique(targets) if targets.ndim == 1 else np.arange(n_classes)
 
 
 def cost_of_classes(cost: Cost, met: Array, known: Array) -> Cost:
@@ -138,14 +126,17 @@ def paces_of(stream: Stream, state: State, classes: Array) -> Paces:
     return first_paces(state.prototypes, owners, n_samples, 3)
 
 
+def _soft_labels_wait(absent: Array) -> ValueError:
+    return ValueError(f"soft labels need prototypes of every class, and class {absent.tolist()[0]!r} has none yet")
+
+
 def gathered(alone: Samples, call: Samples, known: Array) -> Samples:
     """Return the samples of one class that were gathered, and those of a call, as if all had come in this call.
 
     ``alone`` has labels as targets, and ``call`` and the result have indices among the sorted labels ``known`` (C,).
     """
     if call.targets.ndim == 2:
-        waiting = np.setdiff1d(known, alone.targets).tolist()[0]
-        raise ValueError(f"soft labels need prototypes of every class, and class {waiting!r} has none yet")
+        raise _soft_labels_wait(np.setdiff1d(known, alone.targets))
     indexed = Samples(alone.codes, np.searchsorted(known, alone.targets), alone.weights)
     return indexed.followed_by(call).canonical()
 
@@ -200,20 +191,21 @@ def prepare_partial_fit(
     targets = samples.targets
     before = met_classes(known, model.prototype_labels_)
     met = np.union1d(before, present_classes(targets, len(known)))
-    grew = len(met) > len(before)
-    if targets.ndim == 2 and grew:
-        waiting = known[np.setdiff1d(met, before)].tolist()[0]
-        raise ValueError(f"soft labels need prototypes of every class, and class {waiting!r} has none yet")
+    new = known[np.setdiff1d(met, before)]
+    if targets.ndim == 2 and len(new):
+        raise _soft_labels_wait(new)
     whole = trainer.cost if stream.cost is None else stream.cost
-    if grew:
+    if len(new):
         trainer = attrs.evolve(trainer, cost=cost_of_classes(whole, met, known))
     state = state._replace(labels=np.searchsorted(met, before[state.labels]))
     pending = stream.pending
     call = cache(lambda: buffered(samples, known))
-    if targets.ndim == 1 and (pending is not None or grew):
-        state, pending = initialize_new_classes(
-            model, trainer, state, known, known[met], known[before], call(), pending, rng
-        )
+    if targets.ndim == 1 and (pending is not None or len(new)):
+        late = PendingClasses(new, call())
+        if pending is not None:
+            late = PendingClasses(np.union1d(pending.labels, new), pending.samples.followed_by(call()))
+        counts = np.take(first_counts(model, known), met)
+        state, pending = initialize_new_classes(model.init, counts, trainer, state, known[met], late, rng)
     trainer = attrs.evolve(trainer, growth=callables("growth", model.growth))
     recent = recent_samples(trainer.growth, stream.recent, call)
     if recent is not None:
@@ -224,40 +216,28 @@ def prepare_partial_fit(
 
 
 def initialize_new_classes(
-    model: BaseEstimator,
-    trainer: Trainer,
-    state: State,
-    known: Array,
-    met: Array,
-    before: Array,
-    call: Samples,
-    pending: PendingClasses | None,
-    rng: np.random.Generator,
+    init: Any, counts: Array, trainer: Trainer, state: State, met: Array, late: PendingClasses, rng: np.random.Generator
 ) -> tuple[State, PendingClasses | None]:
     """Choose the prototypes of late classes from all samples that came since these classes appeared.
 
     The initializer chooses where they start. They then move to a lower cost of these samples while all other prototypes
     are held (:meth:`rplvq.training.Window.tuned`). This is repeated in each call until a class has enough samples.
 
-    ``known`` (C,), ``met`` (M,) and ``before`` are the sorted labels of all classes, of those that have prototypes
-    after this call, and of those that had some before it. ``state`` has indices among ``met`` as labels, and ``call``
-    labels as targets. Return the state with prototypes of all classes met, and the classes that are still pending.
+    ``met`` (M,) are the sorted labels of the classes that have prototypes after this call, ``counts`` (M,) the numbers
+    of prototypes that they should have, and the labels of ``state`` are indices among them. Return the state with the
+    prototypes of all these classes, and the classes that are still pending.
     """
-    new = np.setdiff1d(met, before)
-    labels = new if pending is None else np.union1d(pending.labels, new)
-    if not len(labels):
-        return state, None
-    counts = first_counts(model, known)
-    pool = call if pending is None else pending.samples.followed_by(call)
+    labels, pool = late
     unsettled = []
     sizes = {}
     for label in labels:
         mine = pool.at(pool.targets == label)
         index = int(np.searchsorted(met, label))
-        usual = counts[int(np.searchsorted(known, label))]
-        wanted, initializer = _initializer_of_one(model.init, usual, len(mine))
-        state = _replace_prototypes(state, trainer.manifold, initializer, index, mine, rng)
-        sizes[index] = int(np.count_nonzero(state.labels == index))
+        wanted, initializer = _initializer_of_one(init, int(counts[index]), len(mine))
+        targets = np.zeros(len(mine), dtype=int)
+        chosen, _ = initializer(trainer.manifold, mine.codes, targets, 1, rng, sample_weight=mine.filled_weights)
+        state = _replace_prototypes(state, index, np.asarray(chosen))
+        sizes[index] = len(chosen)
         unsettled += [label] if len(mine) < SETTLED * wanted else []
     indexed = Samples(pool.codes, np.searchsorted(met, pool.targets), pool.weights)
     window = Window(trainer.manifold, trainer.cost, state, indexed)
@@ -286,17 +266,8 @@ def _initializer_of_one(init: Any, wanted: int, n_samples: int) -> tuple[int, In
     return wanted, resolve_initializer(init, counts, np.zeros(1, dtype=int))
 
 
-def _replace_prototypes(
-    state: State,
-    manifold: AnyManifold,
-    initializer: Initializer,
-    label: int,
-    samples: Samples,
-    rng: np.random.Generator,
-) -> State:
-    """Replace the prototypes of one class, which may have none, by those that an initializer chooses from samples."""
-    targets = np.zeros(len(samples), dtype=int)
-    prototypes, labels = initializer(manifold, samples.codes, targets, 1, rng, sample_weight=samples.filled_weights)
+def _replace_prototypes(state: State, label: int, codes: Array) -> State:
+    """Replace the prototypes of one class, which may have none, by others (M, ...)."""
     if (old := np.flatnonzero(state.labels == label)).size:
         state = without_prototypes(state, old)
-    return with_prototypes(state, np.asarray(prototypes), np.full(len(labels), label))
+    return with_prototypes(state, codes, np.full(len(codes), label))

@@ -29,25 +29,16 @@ CLEAR = 2.0  # number of standard errors from which a difference of losses is cl
 class Paces(NamedTuple):
     """Copies of the prototypes that learn the same samples at P paces, slowest first.
 
-    Parameters
-    ----------
-    prototypes : tuple of Prototypes
-        Those that are kept since the fit, unless a change made them obsolete; those that stand for the mean of all
-        samples since the latest change; and those that stand for the latest samples.
-    owners : ndarray of shape (K,)
-        The label of each prototype.
-    leader, n_samples : int, and float
-        Index of the copy that answers, and number of samples for which the mean copy stands.
-    losses, errors : ndarray of shape (M, P)
-        Loss, and 1 for a wrong answer, of each copy for the latest samples before it learned them, times their weights.
+    The first of three copies is kept since the fit, unless a change made it obsolete. The next one stands for the mean
+    of all samples since the latest change, and the last one for the latest samples.
     """
 
     prototypes: tuple[Prototypes, ...]
-    owners: Array
-    leader: int
-    n_samples: float
-    losses: Array
-    errors: Array
+    owners: Array  # (K,), the label of each prototype
+    leader: int  # index of the copy that answers
+    n_samples: float  # number of samples for which the mean copy stands
+    losses: Array  # (M, P), of each copy for the latest samples before it learned them, times their weights
+    errors: Array  # (M, P), the same with 1 for a wrong answer
 
 
 def follows_by_paces(trainer: Trainer, state: State) -> bool:
@@ -148,7 +139,8 @@ def learned(
     leader = leading(paces)
     results: list[tuple[State, dict[str, float]]] = []
     for index, (prototypes, share) in enumerate(zip(paces.prototypes, shares, strict=True)):
-        began = state._replace(prototypes=prototypes, step_size=_step_size(state, share))
+        step_size = float(state.step_schedule.of_share(min(share, 1.0), state.sigma2))  # type: ignore[attr-defined]
+        began = state._replace(prototypes=prototypes, step_size=step_size)
         if share == 0 and index != leader:
             results.append((began, {}))
             continue
@@ -157,7 +149,3 @@ def learned(
         results.append((with_resting(began, after, rests), row))
     copies = tuple(one.prototypes for one, _ in results)
     return *results[leader], paces._replace(prototypes=copies, leader=leader, n_samples=n_samples)
-
-
-def _step_size(state: State, share: float) -> float:
-    return float(state.step_schedule.of_share(min(share, 1.0), state.sigma2))  # type: ignore[attr-defined]
