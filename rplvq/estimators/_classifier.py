@@ -292,10 +292,6 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
             from there, to the same prototypes as if it had never ended, bit for bit on the same machine and libraries.
             ``resume=path if os.path.exists(path) else None`` suits a script that is started again and again.
 
-        Returns
-        -------
-        self : RiemannianLVQ
-
         Raises
         ------
         ValueError
@@ -318,7 +314,6 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
         --------
         The samples are eight views of each of 16 objects, and trials hold out all views of an object together:
 
-        >>> import numpy as np
         >>> from rplvq import RiemannianLVQ
         >>> from rplvq.datasets import make_syn1
         >>> X, y = make_syn1(n_per_class=32, random_state=0)
@@ -331,16 +326,15 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
             manifold = manifold_of(self)
             classes, samples = self._check(ambient_of(manifold), X, y, sample_weight, groups=groups, in_stream=False)
             progress, origin = new_or_resumed(self, resume, classes, samples)
-            rng, validation = np.random.default_rng(origin.seed), None
+            rng = np.random.default_rng(origin.seed)
+            validation = None
             if stopping := resolve_early_stopping(self.early_stopping):
                 samples, validation = self._hold_out(samples, classes, stopping.fraction, rng)
             initializer = self._initializer(classes, samples)
             manifold, samples = referenced(manifold, samples)
-            has_reference = provides(manifold, Referenced)
-            if validation is not None and has_reference:
+            if validation is not None and provides(manifold, Referenced):
                 validation = attrs.evolve(validation, codes=by_block(manifold.encode, validation.codes))
-            trainer = make_trainer(self, manifold, initializer)
-            trainer, interrupted = planned(self, trainer, samples.n_visits), False
+            trainer = planned(self, make_trainer(self, manifold, initializer), samples.n_visits)
             if resume is not None and progress is not None:
                 require_valid(resume, progress, manifold, len(classes), trainer.max_epochs)
             with one_decision(Decision(samples.n_visits * trainer.max_epochs, trainer.verbose)):
@@ -350,11 +344,13 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
                         self, trainer, *first, samples, len(classes), rng, validation=validation
                     )
                 first_state = progress.state
+                interrupted = False
                 try:
                     for latest in trainer.epochs(progress, samples, rng, validation, origin):
                         progress = latest
                 except KeyboardInterrupt:  # keep the result of the epoch before
-                    rng.bit_generator.state, interrupted = progress.rng, True
+                    rng.bit_generator.state = progress.rng
+                    interrupted = True
             state, history = progress.result()
             if not history:
                 parts = [samples] if validation is None else [samples, validation]
@@ -419,17 +415,11 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
             As for fit, but weights below 1 are not scaled, and a mean above 100 is scaled to 100, because weights are
             compared with those of other calls.
 
-        Returns
-        -------
-        self : RiemannianLVQ
-
         Raises
         ------
-        ValueError
+        ValueError, FloatingPointError
             As for fit. Also if a label is not among the classes that were named, or has another type; if the first
             batch holds one class only and ``classes`` is not given; if labels are soft while a class has no sample.
-        FloatingPointError
-            As for fit.
 
         Warns
         -----
@@ -455,17 +445,17 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
         array(['low', 'higher'], dtype='<U6')
         """
         with single_blas_thread(matrix_size(X)):
-            first, choice = not hasattr(self, "state_"), None
+            first = not hasattr(self, "state_")
             stream = Stream(classes is None, seen=0.0) if first else self.__dict__.get("_stream", Stream())
-            known, more = known_classes(classes, None if first else self.classes_), stream.is_open and not first
+            known = known_classes(classes, None if first else self.classes_)
             begins = first or stream.alone is not None
             manifold = manifold_of(self) if begins else self.trainer_.manifold
-            known, samples = self._check(
-                ambient_of(manifold) if begins else manifold, X, y, sample_weight, known, more=more
-            )
+            checked_by = ambient_of(manifold) if begins else manifold
+            known, samples = self._check(checked_by, X, y, sample_weight, known, more=stream.is_open and not first)
             if not first:
                 validate_data(self, stacked(X), skip_check_array=True, reset=False)
                 self._require_same_shape(samples.codes)
+            choice = None
             if begins:
                 samples = samples if stream.alone is None else gathered(stream.alone, samples, known)
                 rng = np.random.default_rng(draw_seed(self))
@@ -496,7 +486,8 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
         given = isinstance(self.init, (tuple, list))
         met = np.arange(len(known)) if given else present_classes(samples.targets, len(known))
         few = len(met) < 2 or stream.alone is not None
-        within, whole = _within(samples, met), make_trainer(self, manifold, self._initializer(known, samples, met, few))
+        within = _within(samples, met)
+        whole = make_trainer(self, manifold, self._initializer(known, samples, met, few))
         trainer = attrs.evolve(whole, cost=cost_of_classes(whole.cost, met, known))
         call = cache(lambda: buffered(samples, known))
         stream = stream._replace(cost=whole.cost, recent=recent_samples(trainer.growth, None, call), alone=None)
@@ -514,41 +505,16 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
         return met, trainer, state, stream, choice
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Write the fitted model to one .npz file without pickle; :func:`rplvq.load_model` reads it.
+        """Write the fitted model to a file ``path`` as :func:`rplvq.save_model`, which states the errors that it raises.
 
-        Parameters
-        ----------
-        path : path-like
-            File to write; an old file is replaced only once the new one is whole.
-
-        Raises
-        ------
-        NotFittedError
-            Before fit.
-        ValueError
-            If a part cannot be stored: see :mod:`rplvq.io`.
-        OSError
-            If the file cannot be written.
-
-        Examples
-        --------
-        >>> import tempfile
-        >>> from rplvq import RiemannianLVQ, load_model
-        >>> from rplvq.datasets import make_syn1
-        >>> X, y = make_syn1(n_per_class=5, random_state=0)
-        >>> model = RiemannianLVQ(max_epochs=2, random_state=0).fit(X, y)
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     model.save(f"{folder}/model.npz")
-        ...     again = load_model(f"{folder}/model.npz")
-        >>> bool((again.predict(X) == model.predict(X)).all())
-        True
+        :func:`rplvq.load_model` reads the file.
         """
         save_model(self._snapshot(), path)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
-        vectors = takes_vectors(self)
-        tags.input_tags.two_d_array, tags.input_tags.three_d_array = vectors, not vectors
+        tags.input_tags.two_d_array = takes_vectors(self)
+        tags.input_tags.three_d_array = not takes_vectors(self)
         return tags
 
     def _check(
@@ -569,11 +535,12 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
         """
         by_posterior(self.decision)
         codes = encoded(manifold, X)
-        found, targets = check_labels(y, len(codes), classes, more=more)
-        given, is_open = check_weights(weights, len(codes)), in_stream and (more or classes is None)
-        weighed = weigh_classes(self.class_weight, found, targets, given, in_stream=in_stream, is_open=is_open)
+        names, targets = check_labels(y, len(codes), classes, more=more)
+        given = check_weights(weights, len(codes))
+        is_open = in_stream and (more or classes is None)
+        weighed = weigh_classes(self.class_weight, names, targets, given, in_stream=in_stream, is_open=is_open)
         samples = Samples(codes, targets, weighed, number_groups(groups, len(codes)))
-        return found, samples.canonical(shares=not in_stream)
+        return names, samples.canonical(shares=not in_stream)
 
     def _initializer(
         self, classes: Array, samples: Samples, met: Array | None = None, few: bool = False
@@ -584,7 +551,9 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
         """
         counts = first_counts(self, classes)
         if met is not None:
-            counts, classes, samples = tuple(counts[i] for i in met), classes[met], _within(samples, met)
+            counts = tuple(counts[i] for i in met)
+            classes = classes[met]
+            samples = _within(samples, met)
         if few:
             counts = tuple(np.minimum(counts, np.bincount(samples.classes)).tolist())
         if not isinstance(self.init, (tuple, list)):
@@ -598,11 +567,9 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
         counts = first_counts(self, classes)
         kept, held = split_classes(samples, np.repeat(np.arange(len(counts)), counts), rng, fraction)
         if (lost := np.setdiff1d(samples.classes, samples.classes[held])).size:
-            label, n_own = classes.tolist()[lost[0]], np.count_nonzero(samples.classes == lost[0])
-            raise ValueError(
-                f"early_stopping: class {label!r} has {n_own} distinct sample(s) and needs {counts[lost[0]] + 2}, so "
-                "that one can be held out. Turn early_stopping off"
-            )
+            n_own = np.count_nonzero(samples.classes == lost[0])
+            few = f"class {classes.tolist()[lost[0]]!r} has {n_own} distinct sample(s) and needs {counts[lost[0]] + 2}"
+            raise ValueError(f"early_stopping: {few}, so that one can be held out. Turn early_stopping off")
         return samples.subset(kept), samples.subset(held)
 
 
