@@ -505,10 +505,7 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
         return met, trainer, state, stream, choice
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Write the fitted model to a file ``path`` as :func:`rplvq.save_model`, which states the errors that it raises.
-
-        :func:`rplvq.load_model` reads the file.
-        """
+        """Write the fitted model to a file ``path``; the errors are those of :func:`rplvq.save_model`."""
         save_model(self._snapshot(), path)
 
     def __sklearn_tags__(self) -> Tags:

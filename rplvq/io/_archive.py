@@ -14,7 +14,7 @@ import struct
 import tokenize
 import zipfile
 import zlib
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, BinaryIO
 
 import numpy as np
 
@@ -24,6 +24,10 @@ from rplvq.io._files import MOST_HEADER, MOST_MEMBERS, open_members
 from rplvq.parts import library_version
 from rplvq.protocols import Array
 
+MODEL = "model"
+CHECKPOINT = "checkpoint"
+NEWEST = {MODEL: 1, CHECKPOINT: 1}
+"""Newest version of the format of each kind of file. The header states it, and the name ``rplvq-`` and the kind."""
 SEAL = b"rplvq-model sha256 "
 DIGEST_SIZE = 64
 UNREADABLE = (
@@ -38,29 +42,17 @@ def versions() -> dict[str, str]:
     return {"rplvq": library_version(), "numpy": np.__version__, "python": platform.python_version()}
 
 
-class Kind(NamedTuple):
-    """A kind of file: its name in messages, and the name and newest version of its format, which the header states."""
-
-    name: str
-    form: str
-    version: int
-
-
-MODEL = Kind("model", "rplvq-model", 1)
-CHECKPOINT = Kind("checkpoint", "rplvq-checkpoint", 1)
-
-
-def seal_archive(header: dict[str, object], arrays: dict[str, Array], kind: Kind = MODEL) -> bytes:
+def seal_archive(header: dict[str, object], arrays: dict[str, Array], kind: str = MODEL) -> bytes:
     """Return the bytes of an archive with a JSON header and arrays by name.
 
     No array may have the dtype object or the name ``header``. The format, its version, and the dtypes and shapes of the
     arrays are added to the header. ValueError is raised if :func:`open_archive` would refuse the size.
     """
-    whole = {"format": kind.form, "format_version": kind.version, "arrays": _shapes(arrays)} | header
+    whole = {"format": f"rplvq-{kind}", "format_version": NEWEST[kind], "arrays": _shapes(arrays)} | header
     text = json.dumps(whole, allow_nan=False).encode()
     if len(arrays) >= MOST_MEMBERS or len(text) > MOST_HEADER:
         size = f"it has {len(arrays) + 1} arrays and a header of {len(text)} bytes"
-        raise ValueError(f"the {kind.name} cannot be saved: {size}, above {MOST_MEMBERS} or {MOST_HEADER}")
+        raise ValueError(f"the {kind} cannot be saved: {size}, above {MOST_MEMBERS} or {MOST_HEADER}")
     buffer = io.BytesIO()
     archive = zipfile.ZipFile(buffer, "w")
     try:
@@ -76,7 +68,7 @@ def seal_archive(header: dict[str, object], arrays: dict[str, Array], kind: Kind
     return body + hashlib.sha256(body).hexdigest().encode()
 
 
-def open_archive(path: str | os.PathLike[str], kind: Kind = MODEL) -> tuple[dict[str, Any], dict[str, Array]]:
+def open_archive(path: str | os.PathLike[str], kind: str = MODEL) -> tuple[dict[str, Any], dict[str, Array]]:
     """Check the seal and the format of a file; return its header and its arrays.
 
     ModelFileError is raised if the seal does not match, if the content has another format, or if it claims more memory
@@ -98,14 +90,14 @@ def open_archive(path: str | os.PathLike[str], kind: Kind = MODEL) -> tuple[dict
     except (OSError, ModelFileError):
         raise
     except UNREADABLE as error:
-        raise ModelFileError(f"{name} cannot be read as a {kind.name}: {error or type(error).__name__}") from error
+        raise ModelFileError(f"{name} cannot be read as a {kind}: {error or type(error).__name__}") from error
     return header, arrays
 
 
-def _check_seal(name: str, file: BinaryIO, kind: Kind) -> None:
+def _check_seal(name: str, file: BinaryIO, kind: str) -> None:
     """Raise ModelFileError unless a file begins as an archive and ends with the seal of its content."""
     if file.read(4) != b"PK\3\4":
-        raise ModelFileError(f"{name} is not a {kind.name} file: it is no .npz archive")
+        raise ModelFileError(f"{name} is not a {kind} file: it is no .npz archive")
     left = file.seek(0, os.SEEK_END) - DIGEST_SIZE
     file.seek(max(0, left - len(SEAL)))
     end = file.read()
@@ -120,13 +112,13 @@ def _check_seal(name: str, file: BinaryIO, kind: Kind) -> None:
         raise ModelFileError(f"{name} is damaged or was changed: its SHA-256 checksum does not match its content")
 
 
-def _check_format(header: dict[str, object], arrays: dict[str, Array], kind: Kind) -> None:
+def _check_format(header: dict[str, object], arrays: dict[str, Array], kind: str) -> None:
     form = header["format"]
     version = header["format_version"]
-    if form != kind.form or type(version) is not int or version < 1:  # True is an int, and no version
+    if form != f"rplvq-{kind}" or type(version) is not int or version < 1:  # True is an int, and no version
         raise ValueError(f"its format is {form!r}, version {version!r}")
-    if version > kind.version:
-        newest = f"{kind.version}, the newest that this version of rplvq reads. Update rplvq"
+    if version > NEWEST[kind]:
+        newest = f"{NEWEST[kind]}, the newest that this version of rplvq reads. Update rplvq"
         raise ValueError(f"it has format version {version}, newer than {newest}")
     if header["arrays"] != _shapes(arrays):
         raise ValueError("its arrays are not those that its header lists")

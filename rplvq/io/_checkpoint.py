@@ -16,10 +16,8 @@ from rplvq.exceptions import ModelFileError
 from rplvq.io._archive import CHECKPOINT, UNREADABLE, digest_of, open_archive, seal_archive, versions
 from rplvq.io._codec import Packer, Unpacker
 from rplvq.io._files import replace_file, require_writable
-from rplvq.io._invariants import require_progress
 from rplvq.io._older import with_choice, with_metric
 from rplvq.parts import count_from, number_in
-from rplvq.protocols import AnyManifold
 from rplvq.training import EpochReport, Origin, Progress, State, columns
 
 UNTOUCHED = {"callbacks", "decision", "n_jobs", "random_state", "verbose"}
@@ -219,16 +217,6 @@ def comes_from(seed: int, state: object) -> bool:
         plus = (times + 1) * plus % (1 << 128)
         times = times * times % (1 << 128)
     return bool({"state": value, "inc": here["inc"]} == there)
-
-
-def require_valid(
-    path: str | os.PathLike[str], progress: Progress, manifold: AnyManifold, n_classes: int, n_epochs: int
-) -> None:
-    """Raise ModelFileError unless a checkpoint is that of a fit of so many classes and epochs on this manifold."""
-    try:
-        require_progress(progress, manifold, n_classes, n_epochs)
-    except UNREADABLE as error:
-        raise ModelFileError(f"{os.fspath(path)}: {error or type(error).__name__}") from error
 
 
 def _fingerprints(origin: Origin) -> dict[str, Any]:

@@ -1,5 +1,6 @@
 """What loading checks, because a seal proves nothing: what holds for every model and run, and what a model answers."""
 
+import os
 import warnings
 from collections.abc import Iterable
 
@@ -7,7 +8,8 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from rplvq.arrays import Samples, adjoint, hermitian_part
-from rplvq.exceptions import PointError
+from rplvq.exceptions import ModelFileError, PointError
+from rplvq.io._archive import UNREADABLE
 from rplvq.parts import saved_estimator
 from rplvq.protocols import AnyManifold, Array, Prototypes
 from rplvq.selection import Choice
@@ -82,21 +84,26 @@ def _require_stream(stream: Iterable[object], classes: Array, shape: tuple[int, 
             _require(fits and known and codes.shape[1:] == shape, "its stream keeps samples of another kind")
 
 
-def require_progress(progress: Progress, manifold: AnyManifold, n_classes: int, n_epochs: int) -> None:
-    """Raise ValueError unless a fit of so many classes and epochs can continue from this progress."""
-    for state in (progress.state, progress.best):
-        require_state(manifold, state, n_classes)
-        scheduled = _require_sigma2(state, n_epochs)
-        same = state.memory is not None or scheduled.step_size == state.step_size
-        _require(same, f"step_size is {state.step_size}, that of its schedule {scheduled.step_size}")
-    last = progress.rows[-1]["epoch"] if progress.rows else 0
-    now = progress.state.epoch
-    _require(progress.best.epoch <= now == last, f"its epochs disagree, {now}, {last}")
-    for row in progress.rows:
-        _require_columns(progress.state, row)
-    _require_choice(progress.choice)
-    _require(not np.isnan(progress.best_cost), f"best_cost is {progress.best_cost}")
-    np.random.default_rng(0).bit_generator.state = progress.rng
+def require_valid(
+    path: str | os.PathLike[str], progress: Progress, manifold: AnyManifold, n_classes: int, n_epochs: int
+) -> None:
+    """Raise ModelFileError unless a fit of so many classes and epochs can continue from the progress in a file."""
+    try:
+        for state in (progress.state, progress.best):
+            require_state(manifold, state, n_classes)
+            scheduled = _require_sigma2(state, n_epochs)
+            same = state.memory is not None or scheduled.step_size == state.step_size
+            _require(same, f"step_size is {state.step_size}, that of its schedule {scheduled.step_size}")
+        last = progress.rows[-1]["epoch"] if progress.rows else 0
+        now = progress.state.epoch
+        _require(progress.best.epoch <= now == last, f"its epochs disagree, {now}, {last}")
+        for row in progress.rows:
+            _require_columns(progress.state, row)
+        _require_choice(progress.choice)
+        _require(not np.isnan(progress.best_cost), f"best_cost is {progress.best_cost}")
+        np.random.default_rng(0).bit_generator.state = progress.rng
+    except UNREADABLE as error:
+        raise ModelFileError(f"{os.fspath(path)}: {error or type(error).__name__}") from error
 
 
 def require_state(manifold: AnyManifold, state: State, n_classes: int) -> Array:
