@@ -78,10 +78,10 @@ class DistributedLVQ(ClassifierMixin, BaseEstimator):
 
     Notes
     -----
-    Methods raise NotFittedError before fit, and ValueError at unknown sizes or, when computed, at invalid samples.
+    Methods raise NotFittedError before fit, and ValueError at unknown sizes or, when computed, at bad samples. They take
 
     X : dask.array.Array of shape (N, n, n), or (N, d) for vectors
-        Samples; a NumPy array is converted.
+        Samples; a NumPy array is cut into blocks.
 
     Examples
     --------
@@ -117,8 +117,6 @@ class DistributedLVQ(ClassifierMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : dask.array.Array of shape (N, n, n), or (N, d) for vectors
-            Samples; a NumPy array is cut into blocks.
         y, sample_weight, groups : dask.array.Array or array-like of shape (N,), y also (N, C)
             As for :meth:`rplvq.RiemannianLVQ.fit`. Of arrays of Dask only distinct values come into this process.
         resume : path-like, optional
@@ -130,12 +128,9 @@ class DistributedLVQ(ClassifierMixin, BaseEstimator):
         ValueError
             If an argument or a parameter is invalid; the message names the first such index of a partition, counted in
             the whole array. Also if the checkpoint is damaged or belongs to another fit. Nothing is changed then.
-        FloatingPointError
-            If training diverges.
-        OSError
-            If the checkpoint cannot be read.
-        RuntimeError
-            If a worker has another version of rplvq, NumPy or numba than this process.
+        FloatingPointError, OSError, RuntimeError
+            If training diverges; if the checkpoint cannot be read; if a worker has another version of rplvq, NumPy or
+            numba than this process.
         """
         model = RiemannianLVQ() if self.estimator is None else clone(self.estimator)
         with single_blas_thread(matrix_size(X)):

@@ -188,10 +188,9 @@ def store(
     labels = (classes if met is None else met)[state.labels]
     prototypes = decoded(trainer.manifold, state, labels)
     new = copy.copy(model)
-    n_epochs = int(history["epoch"][-1]) if history else 0
     if X is not None:
         validate_data(new, stacked(X), skip_check_array=True)
-    if X is None:
+    else:
         choice = getattr(model, "choice_", None)
     fitted = {
         "state_": state,
@@ -204,7 +203,7 @@ def store(
         "sigma2_": state.sigma2 * (1.0 if choice is None else choice.calibration),
         "step_size_": float(state.step_schedule(0, max(trainer.max_epochs, 1))),
         "choice_": choice,
-        "n_epochs_": n_epochs if met is None else getattr(model, "n_epochs_", 0) + 1,
+        "n_epochs_": int(history["epoch"][-1]) if met is None else getattr(model, "n_epochs_", 0) + 1,
         "history_": history,
     }
     if samples is not None:

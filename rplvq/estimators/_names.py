@@ -29,13 +29,13 @@ INITIALIZERS: dict[str, Callable[[tuple[int, ...]], Initializer]] = {
 }
 
 
-def resolve_manifold(value: str | AnyManifold, argument: str = "metric") -> AnyManifold:
-    """Turn a name, a Manifold or a pymanopt manifold into a Manifold; errors name the ``argument``."""
+def resolve_manifold(value: str | AnyManifold) -> AnyManifold:
+    """Turn a name, a Manifold or a pymanopt manifold into a Manifold."""
     if isinstance(value, str):
-        return by_plain_name(value, MANIFOLDS, argument)()
+        return by_plain_name(value, MANIFOLDS, "metric")()
     if is_from_pymanopt(value):
         return FromPymanopt(value)
-    require_methods(argument, value, MANIFOLD_METHODS, "a Manifold")
+    require_methods("metric", value, MANIFOLD_METHODS, "a Manifold")
     return value
 
 

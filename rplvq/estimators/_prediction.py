@@ -269,9 +269,5 @@ def _gathered(part: Callable[[slice], Array], chunks: list[slice], n_samples: in
                 result.append(np.empty((n_samples, *answers.shape[1:]), dtype=answers.dtype))
         result[0][rows] = answers
 
-    if n_jobs == 1:
-        for rows in chunks:
-            fill(rows)
-    else:
-        Parallel(n_jobs=n_jobs, require="sharedmem")(delayed(fill)(rows) for rows in chunks)
+    Parallel(n_jobs=n_jobs, require="sharedmem")(delayed(fill)(rows) for rows in chunks)
     return result[0]

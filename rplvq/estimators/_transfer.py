@@ -177,9 +177,8 @@ class TransferClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
                 qualities = qualities_of(right, own, chance)
                 if not complete:  # a source that is left out may be the only one with the missing class
                     qualities = {name: max(quality, SMALLEST_QUALITY) for name, quality in qualities.items()}
-                possible = [w for w in candidates if (w > 0 and any(qualities.values())) or (w == 0 and complete)] or [
-                    0.0
-                ]
+                helps = any(qualities.values())
+                possible = [w for w in candidates if (helps if w > 0 else complete)] or [0.0]
                 if complete:
                     trials = self._try(possible, own, sources, right, chance)
                 weight = float(trials["weight"][trials["chosen"]][0]) if len(trials["loss"]) else possible[0]
@@ -249,7 +248,8 @@ class TransferClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         self, X: ArrayLike, y: ArrayLike, groups: ArrayLike | None, sample_weight: ArrayLike | None
     ) -> tuple[Rows, Rows, Array]:
         """Return the labelled rows, the rows without labels, and the classes (C,)."""
-        samples, (labels, domains) = as_rows(X), split_domains(y, groups)
+        samples = as_rows(X)
+        labels, domains = split_domains(y, groups)
         if labels.ndim != 1:
             raise ValueError(f"y must have one label per sample, shape (N,), got shape {labels.shape}")
         if samples.shape[0] != len(labels):
@@ -278,8 +278,7 @@ class TransferClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         """Return a clone of the estimator, fitted on some rows, with their weights if ``weighted``."""
         given = self._groups("fit", data)
         if weighted:
-            routed = get_config()["enable_metadata_routing"]
-            if not routed and not takes_weights(self.estimator):
+            if not get_config()["enable_metadata_routing"] and not takes_weights(self.estimator):
                 raise ValueError(
                     f"estimator {self.estimator!r} takes no sample_weight in fit, which tells it how much each source "
                     "counts. A pipeline takes it with metadata routing enabled, if its last step requests sample_weight"
@@ -343,7 +342,8 @@ class TransferClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             for row, weight in enumerate(candidates):
                 model = self._fitted_if_enough(combined(train, sources, qualities, weight * len(names)))
                 if model is None:
-                    errors[row, held], losses[row, held] = 1.0, -np.log(SMALLEST_PROBABILITY)
+                    errors[row, held] = 1.0
+                    losses[row, held] = -np.log(SMALLEST_PROBABILITY)
                     continue
                 wrong = np.asarray(model.predict(test.X, **self._groups("predict", test))) != test.y
                 errors[row, held] = losses[row, held] = wrong

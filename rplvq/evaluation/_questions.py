@@ -83,9 +83,7 @@ def _metric(estimator: BaseEstimator) -> str:
         return repr(estimator)
 
 
-def answer(
-    topic: str, differences: Sequence[Row], digits: int = 4, what: Literal["training", "choice"] = "training"
-) -> str:
+def answer(topic: str, differences: Sequence[Row], what: Literal["training", "choice"] = "training") -> str:
     """Answer a question by rows of :meth:`Comparison.differences`; of more than three, only the largest is named.
 
     ``what`` is what made the prototypes: training in all folds, or in each fold the choice on held-out samples.
@@ -95,20 +93,19 @@ def answer(
     cases = {(len(differences), 0): 0, (0, len(differences)): 1, (0, 0): 2}
     counts = {"better": better, "worse": worse, "different": better + worse, "all": len(differences)}
     subject = "training" if what == "training" else "the choice on held-out samples, which did not always train,"
-    begin = ANSWERS[topic][cases.get((better, worse), 3)].format(
-        **counts, what=subject, What=subject[0].upper() + subject[1:]
-    )
+    words = counts | {"what": subject, "What": subject[0].upper() + subject[1:]}
+    begin = ANSWERS[topic][cases.get((better, worse), 3)].format(**words)
     if len(differences) <= MOST_CLAUSES:
-        return f"{begin}: {'; '.join(_clause(row, digits) for row in differences)}."
+        return f"{begin}: {'; '.join(map(_clause, differences))}."
     largest = max(differences, key=lambda row: abs(row["difference"]))
-    return f"{begin}. The largest of the {len(differences)} differences: {_clause(largest, digits)}."
+    return f"{begin}. The largest of the {len(differences)} differences: {_clause(largest)}."
 
 
-def _clause(row: Row, digits: int) -> str:
-    first = f"{row['metric']} {row['first_mean']:.{digits}f} of {row['first']}"
-    scores = f"{first} against {row['second_mean']:.{digits}f} of {row['second']}"
-    interval = f"95% confidence interval {row['ci_low']:+.{digits}f} to {row['ci_high']:+.{digits}f}"
-    return f"{scores}, difference {row['difference']:+.{digits}f} ({interval}, {p_text(row['p'], 'p')})"
+def _clause(row: Row) -> str:
+    first = f"{row['metric']} {row['first_mean']:.4f} of {row['first']}"
+    scores = f"{first} against {row['second_mean']:.4f} of {row['second']}"
+    interval = f"95% confidence interval {row['ci_low']:+.4f} to {row['ci_high']:+.4f}"
+    return f"{scores}, difference {row['difference']:+.4f} ({interval}, {p_text(row['p'], 'p')})"
 
 
 def p_text(p: float, name: str = "") -> str:

@@ -76,14 +76,11 @@ def corrected_t_p_value(a: ArrayLike, b: ArrayLike, test_to_train: float) -> flo
     >>> round(corrected_t_p_value([0.9, 0.8, 0.95, 0.85, 0.7], [0.8, 0.6, 0.92, 0.81, 0.69], 0.25), 4)
     0.2152
     """
-    _check_ratio(test_to_train)
     differences = _differences(a, b)
-    mean = float(differences.mean())
-    variance = float(differences.var(ddof=1))
-    if variance == 0:
+    mean, error = _mean_and_error(differences, test_to_train)
+    if error == 0:
         return 1.0 if mean == 0 else 0.0
-    t = mean / math.sqrt((1 / len(differences) + test_to_train) * variance)
-    return float(2 * stats.t.sf(abs(t), len(differences) - 1))
+    return float(2 * stats.t.sf(abs(mean / error), len(differences) - 1))
 
 
 def corrected_t_interval(
@@ -102,18 +99,21 @@ def corrected_t_interval(
     >>> round(low, 3), round(high, 3)
     (-0.067, 0.219)
     """
-    _check_ratio(test_to_train)
     if not 0 < confidence < 1:
         raise ValueError(f"confidence must be between 0 and 1, got {confidence!r}")
     _differences(a, b)  # checks that the scores are paired
-    d = np.asarray(a, dtype=float) - np.asarray(b, dtype=float)
-    half = stats.t.ppf((1 + confidence) / 2, len(d) - 1) * math.sqrt((1 / len(d) + test_to_train) * d.var(ddof=1))
-    return float(d.mean() - half), float(d.mean() + half)
+    differences = np.asarray(a, dtype=float) - np.asarray(b, dtype=float)
+    mean, error = _mean_and_error(differences, test_to_train)
+    half = float(stats.t.ppf((1 + confidence) / 2, len(differences) - 1)) * error
+    return mean - half, mean + half
 
 
-def _check_ratio(test_to_train: float) -> None:
+def _mean_and_error(differences: Array, test_to_train: float) -> tuple[float, float]:
+    """Return the mean of differences (F,), and its standard error with the correction of Nadeau and Bengio."""
     if not test_to_train > 0:
         raise ValueError(f"test_to_train must be positive, got {test_to_train!r}")
+    variance = float(differences.var(ddof=1))
+    return float(differences.mean()), math.sqrt((1 / len(differences) + test_to_train) * variance)
 
 
 def holm(p_values: ArrayLike) -> Array:

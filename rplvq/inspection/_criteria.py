@@ -58,19 +58,11 @@ def quantile(values: Array, share: float, weights: Array) -> float:
 @library_part
 @attrs.frozen
 class Limits:
-    """The squared distance to the nearest prototype beyond which samples of each class are unusual.
+    """The squared distance to the nearest prototype beyond which samples of each class are unusual."""
 
-    Parameters
-    ----------
-    classes, sqdist : ndarray of shape (C,)
-        Sorted labels, and the limit of each class: 95 % of the held-out samples were nearer.
-    other : float
-        The limit of a class that came later.
-    """
-
-    classes: Array = attrs.field(eq=SAME)
-    sqdist: Array = attrs.field(eq=SAME)
-    other: float = attrs.field(converter=float)
+    classes: Array = attrs.field(eq=SAME)  # (C,), sorted labels
+    sqdist: Array = attrs.field(eq=SAME)  # (C,), the limit of each class: 95 % of the held-out samples were nearer
+    other: float = attrs.field(converter=float)  # the limit of a class that came later
 
     @classmethod
     def learn(cls, classes: Array, final: Seen, folds: Sequence[tuple[Seen, Seen]]) -> tuple[Self, Array]:

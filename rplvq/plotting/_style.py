@@ -63,16 +63,16 @@ def tidy(ax: Axes, *, legend: bool = True, **options: Any) -> Axes:
     if legend:
         ax.legend(frameon=False, **options)
     ax.grid(color="0.9")
-    ax.set_axisbelow(True)  # the grid is behind the data
+    ax.set_axisbelow(True)
     ax.spines[["top", "right"]].set_visible(False)
     return ax
 
 
-def labels_of(y: ArrayLike, n_samples: int, what: str = "sample") -> Array:
-    """Return labels as an array; ValueError if there are not ``n_samples`` of them, one per ``what``."""
+def labels_of(y: ArrayLike, n_samples: int) -> Array:
+    """Return labels as an array; ValueError if there are not ``n_samples`` of them."""
     labels = np.asarray(unmasked(y, "y"))
     if labels.shape != (n_samples,):
-        raise ValueError(f"y must hold {n_samples} labels, one per {what}, got shape {labels.shape}")
+        raise ValueError(f"y must hold {n_samples} labels, one per sample, got shape {labels.shape}")
     return labels
 
 

@@ -58,7 +58,7 @@ class Recenter(MatrixTransformer):
         Maximum number of passes over the data for a mean.
     online : bool, default=False
         Whether a group that fit did not meet, or that partial_fit has met since, is re-centred sample by sample, each
-        at a running mean of the samples before it, or at the mean of its samples in the call.
+        at a running mean of the samples before it.
     prior_weight : float, default=10
         Number of samples that ``start_`` counts for in the running mean of a group that fit did not meet.
     horizon : float or None, default=50
@@ -185,11 +185,7 @@ class Recenter(MatrixTransformer):
         return np.asarray(self.fit(X, y, groups=groups).transform(X, groups=groups))
 
     def transform(self, X: ArrayLike, groups: ArrayLike | None = None) -> Array:
-        """Return ``A^-1/2 X A^-1/2`` (N, n, n), exactly Hermitian and without units.
-
-        A is the running mean of the group, or else the stored one. A group that has neither is re-centred at the mean
-        of its samples in this call, or with ``online`` at a running mean that begins at ``start_``.
-        """
+        """Return ``A^-1/2 X A^-1/2`` (N, n, n), exactly Hermitian and without units, with A as the Notes say."""
         check_is_fitted(self)
         with single_blas_thread(matrix_size(X)):
             codes, _, members = read(self, X, groups, self.groups_)
