@@ -78,7 +78,7 @@ class DistributedLVQ(ClassifierMixin, BaseEstimator):
 
     Notes
     -----
-    Methods raise NotFittedError before fit, and ValueError at unknown sizes or, when computed, at bad samples. They take
+    Methods raise NotFittedError before fit, and ValueError at unknown sizes, or at bad samples when computed. They take
 
     X : dask.array.Array of shape (N, n, n), or (N, d) for vectors
         Samples; a NumPy array is cut into blocks.

@@ -36,6 +36,7 @@ from rplvq.estimators._fitting import (
     referenced,
     store,
 )
+from rplvq.estimators._following import Stream, swept
 from rplvq.estimators._names import (
     InitName,
     by_posterior,
@@ -47,7 +48,6 @@ from rplvq.estimators._names import (
 )
 from rplvq.estimators._online import (
     GATHERED,
-    Stream,
     alone_state,
     buffered,
     cost_of_classes,
@@ -57,7 +57,6 @@ from rplvq.estimators._online import (
     present_classes,
     recent_samples,
     short_of_samples,
-    swept,
 )
 from rplvq.estimators._prediction import PrototypePredictor
 from rplvq.exceptions import TrainingInterruptedWarning
@@ -498,7 +497,8 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
         else:
             first = trainer.first_prototypes(within, len(met), rng)
             trainer, progress = begin_training(self, trainer, *first, within, len(met), rng, in_stream=True)
-            state, choice = progress.state, progress.choice
+            state = progress.state
+            choice = progress.choice
         if few:
             counts = first_counts(self, known)
             stream = stream._replace(pending=short_of_samples(call(), known[met], np.take(counts, met)))

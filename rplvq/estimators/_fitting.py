@@ -14,6 +14,7 @@ from sklearn.utils.validation import validate_data
 
 from rplvq.arrays import Samples, stacked
 from rplvq.capabilities import BeforeFit, Referenced, provides
+from rplvq.estimators._following import Stream
 from rplvq.estimators._names import (
     chooses_counts,
     resolve_cost,
@@ -22,7 +23,6 @@ from rplvq.estimators._names import (
     resolve_step_size,
     with_two_per_class,
 )
-from rplvq.estimators._online import Stream
 from rplvq.io import load_checkpoint, require_same_origin
 from rplvq.manifolds import chosen_rows, variation_of
 from rplvq.parts import callables

@@ -1,4 +1,4 @@
-"""Streams: what ``partial_fit`` remembers from call to call, and what each call does before its sweep.
+"""Classes and prototypes of a stream: what each call of ``partial_fit`` does before its sweep.
 
 Classes may appear late, and classes that are known may have no sample yet. Such classes have no prototypes, and costs
 and trainers do not see them: the labels of prototypes are indices 0..M-1 among the M classes that have prototypes.
@@ -7,7 +7,7 @@ and trainers do not see them: the labels of prototypes are indices 0..M-1 among 
 from collections.abc import Callable, Sequence, Set
 from functools import cache
 from numbers import Integral
-from typing import Any, NamedTuple
+from typing import Any
 
 import attrs
 import numpy as np
@@ -16,41 +16,17 @@ from sklearn.base import BaseEstimator
 from rplvq.arrays import Samples, one_type, same_type
 from rplvq.capabilities import Windowed, provides
 from rplvq.costs import RSLVQ, restrict_to_classes
-from rplvq.estimators._following import Recent, at_call, resting, with_call, with_resting, with_sigma2
+from rplvq.estimators._following import PendingClasses, Stream
 from rplvq.estimators._names import first_counts, resolve_initializer
-from rplvq.estimators._paces import FAST_SHARE, Paces, first_paces, follows_by_paces, learned, present_paces
 from rplvq.initializers import ClassMeans
-from rplvq.parts import callables, library_part
+from rplvq.parts import callables
 from rplvq.protocols import Array, ArrayLike, Cost, Initializer
-from rplvq.schedules import initial_evidence, is_auto, wants_default
+from rplvq.schedules import initial_evidence, wants_default
 from rplvq.training import State, Trainer, Window, with_prototypes, without_prototypes
 
 SETTLED = 10  # number of samples per prototype from which on a late class is no longer initialized anew
 OTHERS = 200  # number of samples of the other classes that are kept until then
 GATHERED = 1000  # number of samples that are kept while all are of one class; if more come, chance decides which ones
-
-
-@library_part
-class PendingClasses(NamedTuple):
-    """Late classes whose prototypes are initialized anew in each call."""
-
-    labels: Array  # (L,)
-    samples: Samples  # those of all classes that came since these classes appeared, with labels as targets
-
-
-@library_part
-class Stream(NamedTuple):
-    """What ``partial_fit`` remembers between calls, beside the state of training."""
-
-    is_open: bool = False  # whether labels that were not announced are accepted
-    cost: Cost | None = None  # for all classes; that of the trainer is for the classes that have prototypes
-    recent: Samples | None = None  # the latest samples with their labels, for rules of growth
-    pending: PendingClasses | None = None  # late classes that do not have enough samples yet
-    alone: Samples | None = None  # samples with their labels as long as all are of one class
-    seen: float = np.inf  # number of samples so far, infinite after a fit
-    met: Recent | None = None  # the latest samples as they were met
-    fitted: float | None = None  # sum of the weights of the samples of the fit; None in files of older versions
-    paces: Paces | None = None  # what the default step remembers
 
 
 def known_classes(announced: ArrayLike | None, fitted: Array | None) -> Array | None:
@@ -95,35 +71,6 @@ def buffered(samples: Samples, classes: Array) -> Samples:
     order = np.random.default_rng(0).permutation(len(samples))
     labels = classes[samples.targets] if samples.targets.ndim == 1 else samples.targets
     return Samples(samples.codes[order], labels[order], samples.filled_weights[order])
-
-
-def swept(
-    trainer: Trainer, state: State, samples: Samples, stream: Stream, classes: Array, rng: np.random.Generator
-) -> tuple[State, dict[str, float], Stream]:
-    """Return state, row of the history and stream after a sweep; ``classes`` (M,) are those that have prototypes."""
-    follows = bool(np.isfinite(stream.seen)) and is_auto(trainer.sigma2)  # no fit chose sigma2, and no user
-    recent = with_call(stream.met, trainer, state, samples, classes, measured=follows)
-    if follows and stream.met is not None:
-        state = with_sigma2(state, recent)
-    began = at_call(trainer, state)
-    rests = resting(state, recent, classes, len(samples))
-    later = stream._replace(seen=stream.seen + samples.total_weight, met=recent)
-    if not follows_by_paces(trainer, state):
-        after, row = trainer.sweep_and_record(began, samples, rng)
-        return with_resting(state, after, rests), row, later
-    after, row, paces = learned(trainer, began, samples, paces_of(stream, began, classes), rests, rng)
-    return after, row, later._replace(paces=paces)
-
-
-def paces_of(stream: Stream, state: State, classes: Array) -> Paces:
-    """Return the paces of a stream at a call; ``classes`` (M,) are those that have prototypes."""
-    owners = classes[state.labels]
-    if stream.paces is not None:
-        return present_paces(stream.paces, state, owners)
-    if np.isfinite(stream.seen):
-        return first_paces(state.prototypes, owners, stream.seen, 2)
-    n_samples = len(owners) / FAST_SHARE if stream.fitted is None else stream.fitted
-    return first_paces(state.prototypes, owners, n_samples, 3)
 
 
 def _soft_labels_wait(absent: Array) -> ValueError:

@@ -7,8 +7,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from rplvq import Grow, Prune, RiemannianLVQ
-from rplvq.estimators._online import Stream
-from rplvq.estimators._paces import Paces, after_change, has_changed, leading, present_paces
+from rplvq.estimators._following import Paces, Stream, after_change, has_changed, leading, present_paces
 from rplvq.io._codec import Packer, Unpacker
 from rplvq.schedules import Constant
 from rplvq.training import State

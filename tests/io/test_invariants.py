@@ -24,7 +24,7 @@ from rplvq import (
     load_model,
 )
 from rplvq.arrays import Samples
-from rplvq.estimators._online import PendingClasses, Stream
+from rplvq.estimators._following import PendingClasses, Stream
 from rplvq.exceptions import ModelFileError
 from rplvq.io import require_fitted, save_model
 from rplvq.manifolds import MissingChannels
