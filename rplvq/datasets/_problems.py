@@ -61,12 +61,11 @@ def make_syn1(
         Half the width of the interval around each eigenvalue; ValueError is raised if one could be zero or less.
     bases : array-like of shape (2, n, n), default=None
         Orthogonal matrices V1 and V2. None draws them first, as ``random_bases(n, random_state=...)`` would from the
-        same seed. Training and test data need the same bases.
+        same seed. Training and test data need the same bases, as in the example; or split one draw in two.
     shuffle : bool, default=True
         Whether to shuffle the samples; otherwise they come class after class.
     random_state : int, RandomState instance or None, default=None
-        Seed, as in scikit-learn. Another seed alone is another problem, with other bases: for test data pass the
-        ``bases`` of the training data, as in the example, or split one draw in two.
+        Seed, as in scikit-learn. Another seed alone is another problem, with other bases.
 
     Returns
     -------
@@ -85,8 +84,6 @@ def make_syn1(
 
     Examples
     --------
-    Training and test data of the same problem share the bases:
-
     >>> from rplvq.datasets import make_syn1, random_bases
     >>> bases = random_bases(10, random_state=0)
     >>> X_train, y_train = make_syn1(bases=bases, random_state=1)

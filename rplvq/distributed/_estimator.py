@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
-from rplvq.arrays import Samples, accuracy, check_class_sizes, evenly_spaced_rows, matrix_size, single_blas_thread
+from rplvq.arrays import Samples, accuracy, evenly_spaced_rows, matrix_size, single_blas_thread
 from rplvq.distributed._partitions import DaskArrayLike, Partitions, collected, digest, in_blocks, require_same_versions
 from rplvq.distributed._parts import encoded_blocks, held_out, parts_of_blocks, reencoded
 from rplvq.distributed._training import DistributedTrainer, first_prototypes, mean_of_parts
@@ -19,6 +19,7 @@ from rplvq.estimators import (
     RiemannianLVQ,
     ambient_of,
     begin_training,
+    initializer_of,
     make_trainer,
     manifold_of,
     new_or_resumed,
@@ -26,7 +27,6 @@ from rplvq.estimators import (
     referenced,
     resolve_counts,
     resolve_early_stopping,
-    resolve_initializer,
     resolve_step_size,
     store,
 )
@@ -146,9 +146,8 @@ class DistributedLVQ(ClassifierMixin, BaseEstimator):
             fewest = None if size is None else max(least, FEWEST_EACH * sum(counts) // self.rounds, size)
             parts, sizes = parts_of_blocks(blocks, model.class_weight, classes, fewest)
             del blocks  # the workers need not keep both
-            if not isinstance(model.init, (tuple, list)):
-                check_class_sizes(np.arange(len(classes)), sizes, counts, classes)
-            trainer = make_trainer(model, manifold, resolve_initializer(model.init, counts, classes))
+            initializer = initializer_of(model, counts, classes, np.arange(len(classes)), sizes)
+            trainer = make_trainer(model, manifold, initializer)
             # Only a checkpoint needs them, and they read all samples once more.
             digests = b"".join(parts.map(digest)) if resume is not None or trainer.callbacks else b""
             known = Samples(np.frombuffer(digests, dtype=np.uint8), np.empty(0))

@@ -95,37 +95,32 @@ def swept(
 
 
 def averaged(
-    manifold: AnyManifold,
-    of_parts: Sequence[Prototypes],
-    by_class: Array,
-    labels: Array,
-    start: Prototypes,
-    reach: float,
+    manifold: AnyManifold, ends: Sequence[Prototypes], by_class: Array, labels: Array, start: Prototypes, reach: float
 ) -> Prototypes:
-    """Return the means of the prototypes of P parts, weighted by the samples (P, C) that each has of their class.
+    """Return the means of the prototypes at the ends of P parts, weighted by the samples (P, C) that each has by class.
 
     P parts move their mean 1 / P of the way that the same samples move a prototype one after another. The move from the
     ``start`` is therefore multiplied by up to P, as long as it cannot take a prototype beyond the mean of its samples:
     n visits move it at most ``n reach`` of the way. A learned metric is averaged in its coordinates, by all samples.
     """
-    if len(of_parts) == 1:
-        return of_parts[0]
+    if len(ends) == 1:
+        return ends[0]
     n_visits = np.maximum(by_class.mean(axis=0), by_class.sum() / by_class.size)  # (C,), of one part
-    factors = np.clip(1 / (reach * n_visits), 1, len(of_parts))[labels]
+    factors = np.clip(1 / (reach * n_visits), 1, len(ends))[labels]
     weights = by_class[:, labels]
     codes = np.array(start)
-    reached = np.stack([np.asarray(one) for one in of_parts])
+    reached = np.stack([np.asarray(one) for one in ends])
     for k in np.flatnonzero(weights.any(axis=0)):
         mean = riemannian_mean(manifold, reached[:, k], weights[:, k], tol=PRECISION).code
         if factors[k] > 1:
             mean = np.asarray(manifold.move(manifold.connect(codes[[k]], mean[None]), factors[[[k]]]))[0]
         codes[k] = mean
-    if not is_stateful(of_parts[0]):
+    if not is_stateful(ends[0]):
         return codes
     shares = by_class.sum(axis=1) / by_class.sum()
-    fields = [fields_of(one) for one in of_parts]
+    fields = [fields_of(one) for one in ends]
     means = {name: np.tensordot(shares, np.stack([own[name] for own in fields]), axes=1) for name in fields[0]}
-    return type(of_parts[0])(**means).with_codes(codes)
+    return type(ends[0])(**means).with_codes(codes)
 
 
 def means_of(part: Samples, manifold: AnyManifold, n_classes: int) -> tuple[Array, Array]:
@@ -137,9 +132,8 @@ def means_of(part: Samples, manifold: AnyManifold, n_classes: int) -> tuple[Arra
         rows = np.flatnonzero(part.classes == label)
         few = rows[evenly_spaced_rows(len(rows), 200)]  # a near guess saves several passes over all
         start = riemannian_mean(manifold, subset(part.codes, few), weights[few], tol=PRECISION).code
-        codes[label] = riemannian_mean(
-            manifold, subset(part.codes, rows), weights[rows], start=start, tol=PRECISION
-        ).code
+        own = subset(part.codes, rows)
+        codes[label] = riemannian_mean(manifold, own, weights[rows], start=start, tol=PRECISION).code
     return codes, by_class
 
 

@@ -4,6 +4,7 @@ from rplvq.estimators._classifier import RiemannianLVQ
 from rplvq.estimators._fitting import (
     ambient_of,
     begin_training,
+    initializer_of,
     make_trainer,
     new_or_resumed,
     planned,
@@ -15,7 +16,6 @@ from rplvq.estimators._names import (
     resolve_cost,
     resolve_counts,
     resolve_early_stopping,
-    resolve_initializer,
     resolve_manifold,
     resolve_sigma2_rule,
     resolve_step_size,
@@ -23,9 +23,9 @@ from rplvq.estimators._names import (
 from rplvq.estimators._transfer import TransferClassifier
 
 __all__ = [
-    "RiemannianLVQ", "TransferClassifier", "ambient_of", "begin_training", "make_trainer", "manifold_of",
-    "new_or_resumed", "planned", "referenced", "resolve_cost", "resolve_counts", "resolve_early_stopping",
-    "resolve_initializer", "resolve_manifold", "resolve_sigma2_rule", "resolve_step_size", "store",
+    "RiemannianLVQ", "TransferClassifier", "ambient_of", "begin_training", "initializer_of", "make_trainer",
+    "manifold_of", "new_or_resumed", "planned", "referenced", "resolve_cost", "resolve_counts",
+    "resolve_early_stopping", "resolve_manifold", "resolve_sigma2_rule", "resolve_step_size", "store",
 ]  # fmt: skip
 
 

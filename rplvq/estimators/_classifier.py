@@ -2,7 +2,6 @@
 
 import warnings
 from collections.abc import Mapping, Sequence
-from functools import cache
 from os import PathLike
 from typing import Literal, Self
 
@@ -14,7 +13,6 @@ from sklearn.utils.validation import validate_data
 from rplvq.arrays import (
     Samples,
     by_block,
-    check_class_sizes,
     check_labels,
     check_weights,
     encoded,
@@ -30,6 +28,7 @@ from rplvq.estimators._fitting import (
     ambient_of,
     begin_training,
     draw_seed,
+    initializer_of,
     make_trainer,
     new_or_resumed,
     planned,
@@ -43,21 +42,9 @@ from rplvq.estimators._names import (
     first_counts,
     manifold_of,
     resolve_early_stopping,
-    resolve_initializer,
     takes_vectors,
 )
-from rplvq.estimators._online import (
-    GATHERED,
-    alone_state,
-    buffered,
-    cost_of_classes,
-    gathered,
-    known_classes,
-    prepare_partial_fit,
-    present_classes,
-    recent_samples,
-    short_of_samples,
-)
+from rplvq.estimators._online import begin_stream, gathered, known_classes, prepare_partial_fit, within
 from rplvq.estimators._prediction import PrototypePredictor
 from rplvq.exceptions import TrainingInterruptedWarning
 from rplvq.io import answers_of_prototypes, require_fitted, require_valid, save_model
@@ -65,15 +52,13 @@ from rplvq.manifolds import MetricName
 from rplvq.parts import PartsMixin, library_estimator
 from rplvq.protocols import AnyManifold, Array, ArrayLike, Cost, Initializer, Schedule
 from rplvq.schedules import AdaptiveStep, Share, StepSize
-from rplvq.selection import Choice, HeldOut, split_classes
+from rplvq.selection import HeldOut, split_classes
 from rplvq.training import (
     Callback,
     Decision,
     EarlyStopping,
     Growth,
     Score,
-    State,
-    Trainer,
     append_columns,
     columns,
     edge_trouble,
@@ -329,7 +314,8 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
             validation = None
             if stopping := resolve_early_stopping(self.early_stopping):
                 samples, validation = self._hold_out(samples, classes, stopping.fraction, rng)
-            initializer = self._initializer(classes, samples)
+            counts = first_counts(self, classes)
+            initializer = initializer_of(self, counts, classes, samples.targets, samples.weights)
             manifold, samples = referenced(manifold, samples)
             if validation is not None and provides(manifold, Referenced):
                 validation = attrs.evolve(validation, codes=by_block(manifold.encode, validation.codes))
@@ -458,51 +444,19 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
             if begins:
                 samples = samples if stream.alone is None else gathered(stream.alone, samples, known)
                 rng = np.random.default_rng(draw_seed(self))
-                met, trainer, state, stream, choice = self._begin_stream(manifold, known, samples, stream, rng)
+                met, trainer, state, stream, choice = begin_stream(self, manifold, known, samples, stream, rng)
             else:
                 rng = np.random.default_rng(0)  # a copy, so that the model does not change if the call fails
                 rng.bit_generator.state = self._rng.bit_generator.state
                 met, trainer, state, stream = prepare_partial_fit(self, known, samples, stream, rng)
             if stream.alone is None:
-                state, row, stream = swept(trainer, state, _within(samples, met), stream, known[met], rng)
+                state, row, stream = swept(trainer, state, within(samples, met), stream, known[met], rng)
             else:
                 row = history_row(state, Score(0.0, 0.0), 0, 0.0)
             history = append_columns({} if first else self.history_, row)
             store(self, X if first else None, trainer, state, known, rng, history, known[met], stream, choice)
         warn_of([step_trouble(columns([row]), samples.n_visits, state.step_schedule)], 2)
         return self
-
-    def _begin_stream(
-        self, manifold: AnyManifold, known: Array, samples: Samples, stream: Stream, rng: np.random.Generator
-    ) -> tuple[Array, Trainer, State, Stream, Choice | None]:
-        """Choose the prototypes in the first call of a stream, or in each call until a second class has come.
-
-        Return the indices (M,) of the classes in the batch, the trainer with the cost for these classes, the state, the
-        stream for the next call, and the choice by held-out samples, if one was asked for.
-        """
-        raw = samples
-        manifold, samples = referenced(manifold, raw)
-        given = isinstance(self.init, (tuple, list))
-        met = np.arange(len(known)) if given else present_classes(samples.targets, len(known))
-        few = len(met) < 2 or stream.alone is not None
-        within = _within(samples, met)
-        whole = make_trainer(self, manifold, self._initializer(known, samples, met, few))
-        trainer = attrs.evolve(whole, cost=cost_of_classes(whole.cost, met, known))
-        call = cache(lambda: buffered(samples, known))
-        stream = stream._replace(cost=whole.cost, recent=recent_samples(trainer.growth, None, call), alone=None)
-        choice = None
-        if len(met) < 2:
-            state = alone_state(trainer, within, rng)
-            stream = stream._replace(alone=buffered(raw, known).latest(GATHERED))
-        else:
-            first = trainer.first_prototypes(within, len(met), rng)
-            trainer, progress = begin_training(self, trainer, *first, within, len(met), rng, in_stream=True)
-            state = progress.state
-            choice = progress.choice
-        if few:
-            counts = first_counts(self, known)
-            stream = stream._replace(pending=short_of_samples(call(), known[met], np.take(counts, met)))
-        return met, trainer, state, stream, choice
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the fitted model to a file ``path``; the errors are those of :func:`rplvq.save_model`."""
@@ -539,24 +493,6 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
         samples = Samples(codes, targets, weighed, number_groups(groups, len(codes)))
         return names, samples.canonical(shares=not in_stream)
 
-    def _initializer(
-        self, classes: Array, samples: Samples, met: Array | None = None, few: bool = False
-    ) -> Initializer:
-        """Return an initializer for all classes, or for those with the indices ``met`` (M,) only.
-
-        If there may be ``few`` samples of a class, it gets at most as many prototypes as it has samples.
-        """
-        counts = first_counts(self, classes)
-        if met is not None:
-            counts = tuple(counts[i] for i in met)
-            classes = classes[met]
-            samples = _within(samples, met)
-        if few:
-            counts = tuple(np.minimum(counts, np.bincount(samples.classes)).tolist())
-        if not isinstance(self.init, (tuple, list)):
-            check_class_sizes(samples.targets, samples.weights, counts, classes)
-        return resolve_initializer(self.init, counts, classes)
-
     def _hold_out(
         self, samples: Samples, classes: Array, fraction: float, rng: np.random.Generator
     ) -> tuple[Samples, Samples]:
@@ -568,13 +504,3 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
             few = f"class {classes.tolist()[lost[0]]!r} has {n_own} distinct sample(s) and needs {counts[lost[0]] + 2}"
             raise ValueError(f"early_stopping: {few}, so that one can be held out. Turn early_stopping off")
         return samples.subset(kept), samples.subset(held)
-
-
-def _within(samples: Samples, met: Array) -> Samples:
-    """Renumber targets from indices among all classes to positions in ``met`` (M,), the classes that have prototypes.
-
-    Class probabilities are returned unchanged.
-    """
-    if samples.targets.ndim != 1:
-        return samples
-    return Samples(samples.codes, np.searchsorted(met, samples.targets), samples.weights)

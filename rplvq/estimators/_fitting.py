@@ -12,13 +12,14 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import validate_data
 
-from rplvq.arrays import Samples, stacked
+from rplvq.arrays import Samples, check_class_sizes, stacked
 from rplvq.capabilities import BeforeFit, Referenced, provides
 from rplvq.estimators._following import Stream
 from rplvq.estimators._names import (
     chooses_counts,
     resolve_cost,
     resolve_early_stopping,
+    resolve_initializer,
     resolve_sigma2_rule,
     resolve_step_size,
     with_two_per_class,
@@ -48,6 +49,15 @@ def make_trainer(model: BaseEstimator, manifold: AnyManifold, initializer: Initi
         n_jobs=model.n_jobs,
         verbose=model.verbose,
     )
+
+
+def initializer_of(
+    model: BaseEstimator, counts: tuple[int, ...], classes: Array, targets: Array, weights: Array | None
+) -> Initializer:
+    """Return the initializer of an estimator; raise ValueError if a class has fewer samples than its prototypes."""
+    if not isinstance(model.init, (tuple, list)):
+        check_class_sizes(targets, weights, counts, classes)
+    return resolve_initializer(model.init, counts, classes)
 
 
 def planned(model: BaseEstimator, trainer: Trainer, n_visits: float) -> Trainer:

@@ -16,12 +16,14 @@ from sklearn.base import BaseEstimator
 from rplvq.arrays import Samples, one_type, same_type
 from rplvq.capabilities import Windowed, provides
 from rplvq.costs import RSLVQ, restrict_to_classes
+from rplvq.estimators._fitting import begin_training, initializer_of, make_trainer, referenced
 from rplvq.estimators._following import PendingClasses, Stream
 from rplvq.estimators._names import first_counts, resolve_initializer
 from rplvq.initializers import ClassMeans
 from rplvq.parts import callables
-from rplvq.protocols import Array, ArrayLike, Cost, Initializer
+from rplvq.protocols import AnyManifold, Array, ArrayLike, Cost, Initializer
 from rplvq.schedules import initial_evidence, wants_default
+from rplvq.selection import Choice
 from rplvq.training import State, Trainer, Window, with_prototypes, without_prototypes
 
 SETTLED = 10  # number of samples per prototype from which on a late class is no longer initialized anew
@@ -86,6 +88,46 @@ def gathered(alone: Samples, call: Samples, known: Array) -> Samples:
         raise _soft_labels_wait(np.setdiff1d(known, alone.targets))
     indexed = Samples(alone.codes, np.searchsorted(known, alone.targets), alone.weights)
     return indexed.followed_by(call).canonical()
+
+
+def within(samples: Samples, met: Array) -> Samples:
+    """Renumber targets from indices among all classes to positions in ``met`` (M,), the classes that have prototypes.
+
+    Class probabilities are returned unchanged.
+    """
+    if samples.targets.ndim != 1:
+        return samples
+    return Samples(samples.codes, np.searchsorted(met, samples.targets), samples.weights)
+
+
+def begin_stream(
+    model: BaseEstimator, manifold: AnyManifold, known: Array, batch: Samples, stream: Stream, rng: np.random.Generator
+) -> tuple[Array, Trainer, State, Stream, Choice | None]:
+    """Choose the prototypes in the first call of a stream, or in each call until a second class has come.
+
+    Return the indices (M,) of the classes in the batch, the trainer with the cost for these classes, the state, the
+    stream for the next call, and the choice by held-out samples, if one was asked for.
+    """
+    manifold, samples = referenced(manifold, batch)
+    given = isinstance(model.init, (tuple, list))
+    met = np.arange(len(known)) if given else present_classes(samples.targets, len(known))
+    inside = within(samples, met)
+    wanted = np.take(first_counts(model, known), met)
+    few = len(met) < 2 or stream.alone is not None  # a class may have fewer samples than it should have prototypes
+    counts = np.minimum(wanted, np.bincount(inside.classes)) if few else wanted
+    initializer = initializer_of(model, tuple(counts.tolist()), known[met], inside.targets, inside.weights)
+    whole = make_trainer(model, manifold, initializer)
+    trainer = attrs.evolve(whole, cost=cost_of_classes(whole.cost, met, known))
+    call = cache(lambda: buffered(samples, known))
+    stream = stream._replace(cost=whole.cost, recent=recent_samples(trainer.growth, None, call), alone=None)
+    if few:
+        stream = stream._replace(pending=short_of_samples(call(), known[met], wanted))
+    if len(met) < 2:
+        state = alone_state(trainer, inside, rng)
+        return met, trainer, state, stream._replace(alone=buffered(batch, known).latest(GATHERED)), None
+    first = trainer.first_prototypes(inside, len(met), rng)
+    trainer, progress = begin_training(model, trainer, *first, inside, len(met), rng, in_stream=True)
+    return met, trainer, progress.state, stream, progress.choice
 
 
 def alone_state(trainer: Trainer, samples: Samples, rng: np.random.Generator) -> State:

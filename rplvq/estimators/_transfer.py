@@ -60,8 +60,7 @@ class TransferClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     target : object, optional
         Name of the target domain, among ``groups``. None means that all domains are sources.
     weights : sequence of float, default=(15, 0)
-        Candidates for the number of own samples per class that all sources together count as; 0 means own samples
-        alone. The first one is taken unless the held-out own samples show that another one is better.
+        Candidates for the number of own samples per class that all sources together count as; 0 leaves them out.
     unlabeled : object, optional
         Label that marks samples of the target without a label, such as -1. By default all samples have labels.
     cv : int, default=5
