@@ -252,9 +252,8 @@ def _begun(
     decision = Decision(training.n_visits * trainer.max_epochs, trainer.verbose)
     with one_decision(decision):
         if progress is None:
-            first, labels, of_parts = first_prototypes(
-                trainer, parts, some, n_classes, rng, is_all=len(parts) <= SAMPLE
-            )
+            is_all = len(parts) <= SAMPLE
+            first, labels, of_parts = first_prototypes(trainer, parts, some, n_classes, rng, is_all=is_all)
             n_samples = training.total_weight
             trainer, progress = begin_training(model, trainer, first, labels, some, n_classes, rng, n_samples=n_samples)
             state = progress.state

@@ -120,12 +120,6 @@ class TransferClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     (15.0, ['anna', 'ben'])
     >>> bool(model.score(X[~seen], y[~seen]) > 0.9)
     True
-
-    Labels as pyRiemann encodes them:
-
-    >>> encoded = np.array([f"{domain}/{label}" for domain, label in zip(subject, y)])
-    >>> model.fit(X[seen], encoded[seen]).classes_
-    array(['0', '1', '2', '3'], dtype='<U1')
     """
 
     __metadata_request__fit = {"groups": True}  # noqa: RUF012

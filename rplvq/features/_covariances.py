@@ -43,8 +43,7 @@ def effective_size(n_channels: int, n_samples: int) -> int:
 def second_moments(signals: Array, divisor: int) -> Array:
     """Return ``E E^H / divisor`` (..., n, n) of signals E (..., n, l), exactly Hermitian."""
     product = signals @ adjoint(signals)
-    hermitian: Array = (product + adjoint(product)) / (2 * divisor)
-    return hermitian
+    return np.asarray((product + adjoint(product)) / (2 * divisor))
 
 
 def shrunk(covariances: Array, strength: Array) -> Array:
@@ -70,9 +69,7 @@ def _ledoit_wolf(signals: Array) -> Array:
     power = np.sum(np.abs(relative) ** 2, axis=1)
     scatter = np.sum(np.abs(moments - np.eye(n)) ** 2, axis=(1, 2))
     noise = np.mean(power**2, axis=1) - np.sum(np.abs(moments) ** 2, axis=(1, 2))
-    noise = np.clip(noise / n_samples, 0.0, scatter)
-    share: Array = noise / np.where(scatter > 0, scatter, 1.0)
-    return share
+    return np.asarray(np.clip(noise / n_samples, 0.0, scatter) / np.where(scatter > 0, scatter, 1.0))
 
 
 def _oas(signals: Array) -> Array:

@@ -42,7 +42,8 @@ def grey5(image: Array) -> Array:
     """
     image = np.asarray(image, dtype=float)
     gradients = [np.abs(ndimage.sobel(image, axis=axis, mode="mirror")) for axis in (1, 0)]
-    return np.stack([*_coordinates(image), image, *gradients], axis=-1)
+    rows, columns = np.indices(image.shape, dtype=float)
+    return np.stack([columns, rows, image, *gradients], axis=-1)
 
 
 def rgb9(image: Array) -> Array:
@@ -73,18 +74,12 @@ def rgb9(image: Array) -> Array:
         for mask in ([-1.0, 0.0, 1.0], [1.0, -2.0, 1.0])
         for axis in (1, 0)
     ]
-    colors = np.moveaxis(image, -1, 0)
-    return np.stack([*_coordinates(luminance), *colors, *derivatives], axis=-1)
+    rows, columns = np.indices(luminance.shape, dtype=float)
+    return np.stack([columns, rows, *np.moveaxis(image, -1, 0), *derivatives], axis=-1)
 
 
 # Name -> function and the shape of one of its pixels.
 NAMED: dict[str, tuple[FeatureMap, tuple[int, ...]]] = {"grey5": (grey5, ()), "rgb9": (rgb9, (3,))}
-
-
-def _coordinates(image: Array) -> tuple[Array, Array]:
-    """Return the columns x and rows y of the pixels of an image, each (h, w)."""
-    rows, columns = np.indices(image.shape, dtype=float)
-    return columns, rows
 
 
 def feature_map(features: str | FeatureMap, shape: tuple[int, ...]) -> FeatureMap:

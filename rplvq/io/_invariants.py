@@ -10,6 +10,7 @@ from sklearn.base import BaseEstimator
 from rplvq.arrays import Samples, adjoint, hermitian_part
 from rplvq.exceptions import ModelFileError, PointError
 from rplvq.io._archive import UNREADABLE
+from rplvq.manifolds import is_stateful
 from rplvq.parts import saved_estimator
 from rplvq.protocols import AnyManifold, Array, Prototypes
 from rplvq.selection import Choice
@@ -135,7 +136,7 @@ def _is_read(manifold: AnyManifold, prototypes: Prototypes) -> bool:
     odd = (np.abs(codes - adjoint(codes)) > size).any(axis=(-2, -1))
     points = np.asarray(manifold.decode(prototypes)) if odd.any() else codes[..., 0]
     for half in (np.tril, np.triu) if points.shape == codes.shape else ():
-        kept = prototypes.with_codes(half(codes)) if hasattr(prototypes, "with_codes") else half(codes)
+        kept = prototypes.with_codes(half(codes)) if is_stateful(prototypes) else half(codes)
         same = (points == np.asarray(manifold.decode(kept))).all(axis=(-2, -1))  # what is not read changes no bit
         if (same & odd & (np.abs(codes - half(codes)) > size).any(axis=(-2, -1))).any():
             return False
