@@ -28,6 +28,8 @@ def default_estimators(
 ) -> dict[str, RiemannianLVQ]:
     """Return the classifiers that :func:`compare` takes by default: each metric with each cost, and its class means.
 
+    They are not fitted. Their names are ``"<metric> <cost>"`` for each cost, then ``"<metric> MDM"``.
+
     Parameters
     ----------
     metrics : iterable of str or Manifold, default=("affine_invariant", "log_euclidean")
@@ -42,11 +44,6 @@ def default_estimators(
         Variance of all trained classifiers. A number seldom suits several metrics.
     random_state : int, RandomState or None, default=None
         Seed of each estimator.
-
-    Returns
-    -------
-    dict of str to RiemannianLVQ
-        Unfitted estimators: ``"<metric> <cost>"`` for each cost, then ``"<metric> MDM"`` by the nearest class mean.
 
     Examples
     --------

@@ -43,6 +43,7 @@ def compare(
 ) -> Comparison:
     """Score classifiers by cross-validation, all on the same folds.
 
+    The result prints as a report that ends with its conclusions, and :func:`rplvq.plotting.plot_comparison` draws it.
     ValueError is raised if an argument is invalid, or if an estimator raises ValueError; the message then begins with
     its name and the fold. Any other error of an estimator becomes the cause of a RuntimeError.
 
@@ -79,11 +80,6 @@ def compare(
         Seed of the folds, if ``cv`` is a number, and of one further seed per fold, which replaces every
         ``random_state`` of the estimators and their parts, so that the result depends neither on n_jobs nor on their
         order. With None the estimators keep their own.
-
-    Returns
-    -------
-    Comparison
-        It prints as a report that ends with its conclusions; :func:`rplvq.plotting.plot_comparison` draws it.
 
     Examples
     --------

@@ -43,15 +43,10 @@ ANSWERS = {
 
 
 class Question(NamedTuple):
-    """A topic and the pairs of estimators, each as (first, second), whose differences answer it.
+    """A ``topic``, and the ``pairs`` of names of estimators, (first, second), whose differences answer it.
 
-    Parameters
-    ----------
-    topic : {"training", "metric", "other"}
-        Trained prototypes against the class means of the same metric, metrics against each other, or trained prototypes
-        against classifiers of other kinds.
-    pairs : tuple of (str, str)
-        Names of the estimators.
+    The topic "training" stands for trained prototypes against the class means of the same metric, "metric" for metrics
+    against each other, and "other" for trained prototypes against classifiers of other kinds.
     """
 
     topic: str

@@ -107,7 +107,7 @@ def _record(X: ArrayLike, y: ArrayLike) -> dict[str, object]:
 
 
 def load_model(path: str | os.PathLike[str], manifold: object = None) -> BaseEstimator:
-    """Read an estimator that :func:`save_model` wrote.
+    """Return the fitted estimator that :func:`save_model` wrote, without its callbacks.
 
     Files of older versions are read, too. Predictions, probabilities and distances equal those of the saved estimator,
     bit for bit on the same machine with the same libraries and compiled kernels. ``partial_fit`` continues as it would
@@ -119,11 +119,6 @@ def load_model(path: str | os.PathLike[str], manifold: object = None) -> BaseEst
         The file.
     manifold : pymanopt manifold or FromPymanopt, optional
         Required if the model was trained on a pymanopt manifold, and refused otherwise.
-
-    Returns
-    -------
-    estimator
-        What was saved: fitted, with ``callbacks=()``.
 
     Raises
     ------

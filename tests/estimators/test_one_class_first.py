@@ -133,7 +133,7 @@ def test_the_stream_survives_pickle_copies_and_files(tmp_path):
 
 
 def test_only_so_many_samples_are_kept(monkeypatch):
-    monkeypatch.setattr("rplvq.estimators._classifier.GATHERED", 7)
+    monkeypatch.setattr("rplvq.estimators._online.GATHERED", 7)
     model = begun(B)
     assert len(model._stream.alone) == 7
     assert len(model.partial_fit(X[B], Y[B])._stream.alone) == 7
