@@ -25,7 +25,7 @@ DATASETS: dict[str, Callable[[int], tuple[Array, Array]]] = {  # functions of a 
 BY_FILE = "@file"  # value of --groups that makes each file a group
 
 LOADERS = {  # how to read other files, by suffix
-    ".mat": "found = scipy.io.loadmat(name); X, y = found['X'], found['y'].ravel()",
+    ".mat": "table = scipy.io.loadmat(name); X, y = table['X'], table['y'].ravel()",
     ".csv": "table = numpy.loadtxt(name, delimiter=','); X, y = table[:, :-1].reshape(-1, n, n), table[:, -1]",
 }
 

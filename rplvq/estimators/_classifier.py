@@ -314,8 +314,7 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
             validation = None
             if stopping := resolve_early_stopping(self.early_stopping):
                 samples, validation = self._hold_out(samples, classes, stopping.fraction, rng)
-            counts = first_counts(self, classes)
-            initializer = initializer_of(self, counts, classes, samples.targets, samples.weights)
+            initializer = initializer_of(self, first_counts(self, classes), classes, samples.targets, samples.weights)
             manifold, samples = referenced(manifold, samples)
             if validation is not None and provides(manifold, Referenced):
                 validation = attrs.evolve(validation, codes=by_block(manifold.encode, validation.codes))
@@ -348,12 +347,9 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
             if state.epoch and resume is None and not (progress.choice and progress.choice.compared_initial):
                 troubles.append(worse_trouble(manifold, first_state, state, samples))
         if interrupted:
-            warnings.warn(
-                f"training was interrupted after {progress.state.epoch} of {trainer.max_epochs} epochs: the model is "
-                "that of the last whole epoch. partial_fit trains it on",
-                TrainingInterruptedWarning,
-                stacklevel=2,
-            )
+            after = f"training was interrupted after {progress.state.epoch} of {trainer.max_epochs} epochs"
+            text = f"{after}: the model is that of the last whole epoch. partial_fit trains it on"
+            warnings.warn(text, TrainingInterruptedWarning, stacklevel=2)
         warn_of([*troubles, step_trouble(history, samples.n_visits, state.step_schedule)], 2)
         return self
 

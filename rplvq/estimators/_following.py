@@ -112,10 +112,10 @@ def with_call(
     if measured:
         sqdist = distances(trainer.manifold, state.prototypes, samples.codes)
     order = np.random.default_rng(0).permutation(len(samples))  # the samples of a call are sorted by class
-    found = Recent(sqdist[order], met[samples.targets[order]], owners)
+    now = Recent(sqdist[order], met[samples.targets[order]], owners)
     if recent is None or not np.array_equal(recent.owners, owners):
-        return found
-    sqdist, labels = (np.concatenate(pair)[-WINDOW:] for pair in zip(recent[:2], found[:2], strict=True))
+        return now
+    sqdist, labels = (np.concatenate(pair)[-WINDOW:] for pair in zip(recent[:2], now[:2], strict=True))
     return Recent(sqdist, labels, owners)
 
 

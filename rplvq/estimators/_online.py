@@ -159,9 +159,9 @@ def recent_samples(rules: Sequence[object], recent: Samples | None, call: Callab
     """
     if not rules:
         return None
-    found = call()
-    at_most = max((rule.window for rule in rules if provides(rule, Windowed)), default=0) or len(found)
-    return (found if recent is None else recent.followed_by(found)).latest(at_most)
+    latest = call()
+    at_most = max((rule.window for rule in rules if provides(rule, Windowed)), default=0) or len(latest)
+    return (latest if recent is None else recent.followed_by(latest)).latest(at_most)
 
 
 def prepare_partial_fit(

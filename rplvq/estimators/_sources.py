@@ -37,14 +37,14 @@ class Rows(NamedTuple):
 
 def qualities_of(right: Mapping[object, Array | None], own: Rows, chance: float) -> dict[object, float]:
     """Return the quality of each source, from which own samples (M,) it classifies correctly; None takes the mean."""
-    found = {}
+    known = {}
     for name, answers in right.items():
         if answers is None:
             continue
         balanced = np.mean([np.average(answers[own.y == c], weights=own.weights[own.y == c]) for c in np.unique(own.y)])
-        found[name] = float(max(0.0, (balanced - chance) / (1 - chance)) ** 2)
-    mean = float(np.mean(list(found.values()))) if found else 1.0
-    return {name: found.get(name, mean) for name in right}
+        known[name] = float(max(0.0, (balanced - chance) / (1 - chance)) ** 2)
+    mean = float(np.mean(list(known.values()))) if known else 1.0
+    return {name: known.get(name, mean) for name in right}
 
 
 def with_mean_one(qualities: Mapping[object, float]) -> dict[object, float]:
@@ -69,11 +69,11 @@ def combined(own: Rows, sources: Rows, qualities: Mapping[object, float], count:
 
 def balanced(probabilities: Array, shares: Array) -> Array:
     """Scale class probabilities (M, C) until their mean has the given shares (C,) of the classes."""
-    found = probabilities.clip(SMALLEST_PROBABILITY)
+    scaled = probabilities.clip(SMALLEST_PROBABILITY)
     for _ in range(20):  # the iterations of Sinkhorn
-        found = found * (shares * len(found) / found.sum(axis=0))
-        found /= found.sum(axis=1, keepdims=True)
-    return np.asarray(found)
+        scaled = scaled * (shares * len(scaled) / scaled.sum(axis=0))
+        scaled /= scaled.sum(axis=1, keepdims=True)
+    return np.asarray(scaled)
 
 
 def trial_columns(

@@ -304,7 +304,7 @@ class TransferClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
 
     def _source_answers(self, sources: Rows, own: Rows) -> dict[object, Array | None]:
         """Return which own samples (M,) a fit on each source classifies correctly; None if the source is too small."""
-        found: dict[object, Array | None] = {}
+        answers: dict[object, Array | None] = {}
         for name in np.unique(sources.domains).tolist():
             source = sources.take(sources.domains == name)
             if len(np.unique(source.y)) < 2:
@@ -313,8 +313,8 @@ class TransferClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
                 )
             model = self._fitted_if_enough(source, weighted=bool(np.ptp(source.weights)))
             given = self._groups("predict", own)
-            found[name] = None if model is None else np.asarray(model.predict(own.X, **given)) == own.y
-        return found
+            answers[name] = None if model is None else np.asarray(model.predict(own.X, **given)) == own.y
+        return answers
 
     def _try(
         self, candidates: list[float], own: Rows, sources: Rows, right: Mapping[object, Array | None], chance: float
@@ -341,8 +341,8 @@ class TransferClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
                 wrong = np.asarray(model.predict(test.X, **self._groups("predict", test))) != test.y
                 errors[row, held] = losses[row, held] = wrong
                 if hasattr(model, "predict_proba"):
-                    found = np.asarray(model.predict_proba(test.X, **self._groups("predict_proba", test)))
-                    losses[row, held] = -np.log(found[np.arange(len(held)), y[held]].clip(SMALLEST_PROBABILITY))
+                    shares = np.asarray(model.predict_proba(test.X, **self._groups("predict_proba", test)))
+                    losses[row, held] = -np.log(shares[np.arange(len(held)), y[held]].clip(SMALLEST_PROBABILITY))
         return trial_columns(candidates, losses, errors, own.weights / own.weights.mean())
 
     def _with_hidden(self, model: BaseEstimator, labelled: Rows, hidden: Rows, unit: float) -> BaseEstimator:
@@ -353,10 +353,10 @@ class TransferClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         shares = np.bincount(y, labelled.weights)
         total = labelled.weights.sum()
         for _ in range(ROUNDS):
-            found = model.predict_proba(hidden.X, **self._groups("predict_proba", hidden))
-            found = balanced(np.asarray(found), shares / shares.sum())
-            sure = found.max(axis=1) * hidden.weights
+            probabilities = model.predict_proba(hidden.X, **self._groups("predict_proba", hidden))
+            probabilities = balanced(np.asarray(probabilities), shares / shares.sum())
+            sure = probabilities.max(axis=1) * hidden.weights
             weights = sure * min(UNLABELED_SHARE * total / sure.sum(), unit)
-            guessed = hidden._replace(y=names[found.argmax(axis=1)], weights=weights)
+            guessed = hidden._replace(y=names[probabilities.argmax(axis=1)], weights=weights)
             model = self._fitted(labelled.joined(guessed))
         return model

@@ -55,8 +55,8 @@ def reliability(y_true: ArrayLike, proba: ArrayLike, classes: ArrayLike, *, n_bi
 
     Examples
     --------
-    >>> found = reliability([0, 1, 1], [[0.9, 0.1], [0.1, 0.9], [0.9, 0.1]], [0, 1])
-    >>> found.accuracy.round(3), round(found.ece, 3)
+    >>> result = reliability([0, 1, 1], [[0.9, 0.1], [0.1, 0.9], [0.9, 0.1]], [0, 1])
+    >>> result.accuracy.round(3), round(result.ece, 3)
     (array([0.667]), 0.233)
     """
     labels = np.asarray(classes)

@@ -47,8 +47,8 @@ class Explanation:
     --------
     >>> from rplvq import RiemannianLVQ, explain
     >>> X = np.array([np.diag([1.0, 1.0]), np.diag([np.e, 1.0])])
-    >>> (found,) = explain(RiemannianLVQ(max_epochs=0).fit(X, ["rest", "move"]), X[:1])
-    >>> found.label, found.margin, found.order  # component 1, the first in this order, carries the whole margin
+    >>> (one,) = explain(RiemannianLVQ(max_epochs=0).fit(X, ["rest", "move"]), X[:1])
+    >>> one.label, one.margin, one.order  # component 1, the first in this order, carries the whole margin
     ('rest', 1.0, array([1, 0]))
     """
 
@@ -121,8 +121,8 @@ def explain(model: BaseEstimator, X: ArrayLike, target: object = None) -> list[E
     >>> mixing = np.array([[2.0, 1.0, 0.0], [0.0, 1.0, 1.0], [1.0, 0.0, 3.0]])
     >>> X = np.array([mixing @ np.diag([1.0, power, 1.0]) @ mixing.T for power in (1.0, 1.2, 4.0, 5.0)])
     >>> model = RiemannianLVQ(max_epochs=0).fit(X, ["low", "low", "high", "high"])
-    >>> found = explain(model, X[:1])[0]
-    >>> top = found.patterns[:, found.order[0]]
+    >>> first = explain(model, X[:1])[0]
+    >>> top = first.patterns[:, first.order[0]]
     >>> (top / top[0]).round(3) + 0.0
     array([1., 1., 0.])
     """
@@ -229,8 +229,8 @@ def _explained(
             _in_basis(far, far.spectrum, *basis) - _in_basis(near, near.spectrum, *basis)
             for basis in (common[1:], (same, same))
         )
-        seen = np.abs(adjoint(common.filters) @ near.spectrum.patterns) ** 2
-        powers = (seen @ near.spectrum.eigenvalues[..., None])[..., 0]
+        overlap = np.abs(adjoint(common.filters) @ near.spectrum.patterns) ** 2
+        powers = (overlap @ near.spectrum.eigenvalues[..., None])[..., 0]
     for row in range(len(codes)):
         to_own = _rows(near, row)
         to_other = _rows(far, row)

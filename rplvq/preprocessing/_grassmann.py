@@ -81,6 +81,6 @@ def descend(function: ProjectedCost, basis: Array, max_iter: int, tol: float) ->
         euclidean_gradient=of_manifold(lambda point: evaluated(point.tobytes())[1]),
     )
     solver = ConjugateGradient(max_iterations=max_iter, min_gradient_norm=tol, max_time=np.inf, verbosity=0)
-    found = solver.run(problem, initial_point=basis.astype(function.samples.dtype))
+    solution = solver.run(problem, initial_point=basis.astype(function.samples.dtype))
     # Hundreds of retractions leave rounding errors, which one more orthonormalisation removes.
-    return np.linalg.qr(found.point)[0], float(found.cost), int(found.iterations) - 1
+    return np.linalg.qr(solution.point)[0], float(solution.cost), int(solution.iterations) - 1

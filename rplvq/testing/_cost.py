@@ -100,9 +100,9 @@ def as_promised(cost: Cost, sqdist: Array, targets: Array, labels: Array, sigma2
         raise AssertionError(str(error)) from error
 
 
-def check_evaluation(found: Evaluation, where: str) -> None:
+def check_evaluation(values: Evaluation, where: str) -> None:
     """Require finite loss (B,) and slope (B, K)."""
-    for name, value in (("loss", found.loss), ("slope", found.slope)):
+    for name, value in (("loss", values.loss), ("slope", values.slope)):
         bad = np.argwhere(~np.isfinite(value))
         if len(bad):
             at = tuple(int(i) for i in bad[0])
