@@ -159,15 +159,10 @@ class Comparison:
         """Test the pairs of estimators for a difference; return the p-value of each pair of names.
 
         The folds of a cross-validation share training data. The corrected resampled t-test of Nadeau and Bengio
-        accounts for that. Wilcoxon's test assumes that folds are independent, so its p-values are too small. Neither
-        says anything about other data sets. A pair of several questions has the p-value of the first of them.
-
-        Parameters
-        ----------
-        test : {"corrected_t", "wilcoxon"}, optional
-            See ``corrected_t_p_value`` and ``wilcoxon_p_value`` in :mod:`rplvq.evaluation`.
-        correct : bool, default=True
-            Whether to apply :func:`rplvq.evaluation.holm` to the pairs of the same question, or to all pairs.
+        (:func:`rplvq.evaluation.corrected_t_p_value`) accounts for that. Wilcoxon's test
+        (:func:`rplvq.evaluation.wilcoxon_p_value`) assumes that folds are independent, so its p-values are too small.
+        Neither says anything about other data sets. Unless ``correct`` is False, :func:`rplvq.evaluation.holm` is
+        applied to the pairs of each question. A pair of several questions has the p-value of the first of them.
         """
         p_values: dict[tuple[str, str], float] = {}
         for row in self._tested(metric, test, self._families(all_pairs), correct=correct):

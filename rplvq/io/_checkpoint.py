@@ -16,7 +16,7 @@ from rplvq.exceptions import ModelFileError
 from rplvq.io._archive import CHECKPOINT, UNREADABLE, digest_of, open_archive, seal_archive, versions
 from rplvq.io._codec import Packer, Unpacker
 from rplvq.io._files import replace_file, require_writable
-from rplvq.io._older import with_choice, with_metric
+from rplvq.io._older import choice_of, with_metric
 from rplvq.parts import count_from, number_in
 from rplvq.training import EpochReport, Origin, Progress, State, columns
 
@@ -154,7 +154,7 @@ def load_checkpoint(path: str | os.PathLike[str]) -> LoadedCheckpoint:
         if header.get("digest", digest) != digest:  # a run continues to the same bits only from the same bits
             raise ValueError("its progress was changed after it was written")
         fields = {name: unpacker.unpack(value) for name, value in header["progress"].items()}
-        fields = with_choice(fields, "trials", "choice")
+        fields.setdefault("choice", choice_of(fields.pop("trials", None)))
         history = fields.pop("history")
         values = zip(*(column.tolist() for column in history.values()), strict=True)
         rows = tuple(dict(zip(history, row, strict=True)) for row in values)

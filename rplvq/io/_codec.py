@@ -19,7 +19,7 @@ from sklearn.base import BaseEstimator
 
 from rplvq.io._archive import UNREADABLE
 from rplvq.io._invariants import ROUNDED, SAFETY, TOLERANCE, answers_of, deviation
-from rplvq.io._older import REMOVED_FIELDS, restored, with_choice, with_metric
+from rplvq.io._older import REMOVED_FIELDS, choice_of, restored, with_metric
 from rplvq.manifolds import FromPymanopt, is_from_pymanopt
 from rplvq.parts import fields_of, is_saved_estimator, known_part, saved_estimator
 from rplvq.protocols import Array
@@ -218,7 +218,9 @@ class Unpacker:
         parameters = with_metric({name: self.unpack(value) for name, value in content["parameters"].items()})
         # What is never saved is not read either: a forged folder of a cache would be unpickled by a later fit.
         estimator = saved.cls(**parameters | dict(saved.left_out))
-        fitted = with_choice({name: self.unpack(value) for name, value in content["fitted"].items()})
+        fitted = {name: self.unpack(value) for name, value in content["fitted"].items()}
+        if "trainer_" in fitted:
+            fitted.setdefault("choice_", choice_of(fitted.pop("trials_", None)))
         for name, value in fitted.items():
             if hasattr(saved.cls, name) or name in parameters:
                 raise ValueError(f"the file sets {name!r}, which is no fitted attribute")

@@ -1,7 +1,9 @@
 """What files of older versions hold that has another place today."""
 
+from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
 from sklearn.base import BaseEstimator
 
 from rplvq.selection import Choice
@@ -21,22 +23,18 @@ def with_metric(parameters: dict[str, object]) -> dict[str, object]:
     return parameters
 
 
-def with_choice(values: dict[str, Any], trials: str = "trials_", choice: str = "choice_") -> dict[str, Any]:
-    """Return the values of a file with a ``choice``, which takes the place of the ``trials`` of older versions.
+def choice_of(trials: Mapping[str, Any] | None) -> Choice | None:
+    """Return the choice that the trials of older versions made, None if there were none.
 
-    The losses of older trials are left out, because they are of different folds. What was chosen, and the calibration
-    of sigma2, which later calls of ``partial_fit`` need, are kept. Values without a ``trainer_`` have no choice.
+    Their losses are left out, because they are of different folds. What was chosen, and the calibration of sigma2,
+    which later calls of ``partial_fit`` need, are kept.
     """
-    if trials == "trials_" and "trainer_" not in values:
-        return values
-    values = dict(values)
-    table = values.pop(trials, None) or {}
-    values.setdefault(choice, None)
-    for row, is_chosen in enumerate(table.get("chosen", ())):
-        if is_chosen:
-            trains = bool(table["n_epochs"][row] > 0)
-            values[choice] = Choice(str(table["candidate"][row]), trains, calibration=float(table["calibration"][row]))
-    return values
+    table = trials or {}
+    rows = np.flatnonzero(table.get("chosen", ()))
+    if not len(rows):
+        return None
+    trains = bool(table["n_epochs"][rows[0]] > 0)
+    return Choice(str(table["candidate"][rows[0]]), trains, calibration=float(table["calibration"][rows[0]]))
 
 
 def restored(estimator: BaseEstimator) -> BaseEstimator:
