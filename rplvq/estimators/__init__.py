@@ -17,7 +17,6 @@ from rplvq.estimators._names import (
     resolve_counts,
     resolve_early_stopping,
     resolve_manifold,
-    resolve_sigma2_rule,
     resolve_step_size,
 )
 from rplvq.estimators._transfer import TransferClassifier
@@ -25,7 +24,7 @@ from rplvq.estimators._transfer import TransferClassifier
 __all__ = [
     "RiemannianLVQ", "TransferClassifier", "ambient_of", "begin_training", "initializer_of", "make_trainer",
     "manifold_of", "new_or_resumed", "planned", "referenced", "resolve_cost", "resolve_counts",
-    "resolve_early_stopping", "resolve_manifold", "resolve_sigma2_rule", "resolve_step_size", "store",
+    "resolve_early_stopping", "resolve_manifold", "resolve_step_size", "store",
 ]  # fmt: skip
 
 
