@@ -143,7 +143,7 @@ class Comparison:
         return [
             {"estimator": name, "fold": f, "n_train": n_train, "n_test": n_test}
             | {metric: float(self.scores[e, m, f]) for m, metric in enumerate(self.metrics)}
-            | {name: float(values[e, f]) for name, values in columns.items()}
+            | {column: float(values[e, f]) for column, values in columns.items()}
             for e, name in enumerate(self.names)
             for f, (n_train, n_test) in enumerate(self.folds)
         ]

@@ -216,16 +216,9 @@ class Recenter(MatrixTransformer):
 
     def _running_means(self, name: object, codes: Iterable[Array]) -> Iterator[tuple[Array, int]]:
         """Yield the running mean of a group and its number of samples, before each of ``codes`` and after the last."""
-        known = self.groups_.tolist()
-        mean = self.start_
-        count = 0
-        prior = self.prior_weight
-        if name in known:
-            mean = self.means_[known.index(name)]
-            count = int(self.sizes_[known.index(name)])
-            prior = 0.0
-        if name in self.running_:
-            mean, count = self.running_[name]
+        stored = dict(zip(self.groups_.tolist(), zip(self.means_, self.sizes_.tolist(), strict=True), strict=True))
+        mean, count = (stored | self.running_).get(name, (self.start_, 0))
+        prior = 0.0 if name in stored else self.prior_weight
         yield mean, count
         manifold = AffineInvariant()
         horizon = np.inf if self.horizon is None else self.horizon
