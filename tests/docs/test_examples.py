@@ -23,6 +23,12 @@ NEEDS = {
     "radar_scene": "polsar_sf_airsar_T3.npz",
 }
 """The files of the large data that an example reads."""
+FEWER = {
+    "dimension_reduction": ("[2, 4, 8, 12, 22]", "[2, 8, 22]"),
+    "explain": ("range(1, 10)", "(3,)"),
+    "prediction_sets": ("range(1, 10), 10", "(1, 3), 2"),
+}
+"""What an example says on its subjects, sizes and repetitions, and the fewer ones that its test takes."""
 EXTRAS = {
     "distributed_radar": "dask",
     "eeg_live": "mne_lsl",
@@ -46,15 +52,18 @@ RECORDED = [name for name in SCRIPTS if gallery.split(gallery.source(name))[2]]
 
 @pytest.fixture
 def run(monkeypatch, tmp_path, capsys):
-    """Run a script as a program; return the path of its figure and what it printed."""
+    """Run a script as a program, maybe with a phrase replaced; return the path of its figure and what it printed."""
     matplotlib = pytest.importorskip("matplotlib")
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 
-    def call(name):
-        figure = tmp_path / f"{name}.png"
+    def call(name, phrase="", other=""):
+        figure, script = tmp_path / f"{name}.png", tmp_path / f"{name}.py"
+        text = gallery.source(name)
+        assert not phrase or text.count(phrase) == 1, (name, phrase)
+        script.write_text(text.replace(phrase, other) if phrase else text, encoding="utf-8")
         monkeypatch.setattr(plt, "show", lambda *_, **__: plt.savefig(figure, dpi=110))
-        runpy.run_path(str(EXAMPLES / f"{name}.py"), run_name="__main__")
+        runpy.run_path(str(script), run_name="__main__")
         return figure, capsys.readouterr().out
 
     yield call
@@ -76,7 +85,7 @@ def test_examples_print_and_draw(name):
 def test_examples_with_large_data_print_and_draw(name, run, real_data, monkeypatch):
     pytest.importorskip(EXTRAS.get(name, "matplotlib"))
     monkeypatch.setenv("RPLVQ_DATA", str(real_data(NEEDS[name]).parent))  # skips where the file is absent
-    require_a_story_and_a_picture(*run(name))
+    require_a_story_and_a_picture(*run(name, *FEWER.get(name, ())))
 
 
 def require_a_story_and_a_picture(figure, printed):
