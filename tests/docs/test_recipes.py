@@ -120,16 +120,30 @@ def apply(recipe: Recipe, copy: Path) -> None:
     )
 
 
+ROWS = """
+SELECTED = {selected!r}
+
+
+def pytest_collection_modifyitems(config, items):
+    kept = [item for item in items if "test_imports.py" in item.nodeid or any(row in item.nodeid for row in SELECTED)]
+    config.hook.pytest_deselected(items=[item for item in items if item not in kept])
+    items[:] = kept
+"""
+"""A plugin of pytest that keeps the tests of the new rows, and those of imports."""
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("recipe", RECIPES, ids=[recipe.section for recipe in RECIPES])
-def test_a_recipe_of_contributing_works(recipe, tmp_path):
+def test_the_recipes_of_contributing_work(tmp_path):
+    """All in one copy: they touch different files, and one process runs the tests of all new rows."""
     for name in COPIED:
         source = ROOT / name
         if source.is_dir():
-            shutil.copytree(source, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__", "*.nb?"))
+            shutil.copytree(source, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__"))
         else:
             shutil.copy(source, tmp_path / name)
-    apply(recipe, tmp_path)
+    for recipe in RECIPES:
+        apply(recipe, tmp_path)
+    (tmp_path / "rows_only.py").write_text(ROWS.format(selected=[recipe.selected for recipe in RECIPES]))
     environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
 
     def run(*arguments: str) -> str:
@@ -138,8 +152,12 @@ def test_a_recipe_of_contributing_works(recipe, tmp_path):
         assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-1000:]
         return done.stdout
 
-    listed = run("pytest", "-q", "--collect-only", "-p", "no:cacheprovider", recipe.tests, "tests/test_imports.py")
-    rows = [line for line in listed.splitlines() if recipe.selected in line]
-    assert rows, f"no test of {recipe.tests} has the new row"
-    run("pytest", "-q", "-p", "no:cacheprovider", *rows, "tests/test_imports.py")
-    run("ruff", "check", "--ignore", "D102,E501,I001", recipe.module)
+    rooms = [recipe.tests for recipe in RECIPES]
+    options = ("-vv", "-p", "no:cacheprovider", "-p", "no:xdist", "-p", "rows_only")
+    printed = run("pytest", *options, *rooms, "tests/test_imports.py")
+    for recipe in RECIPES:
+        of_room = [line for line in printed.splitlines() if line.startswith(f"{recipe.tests}/")]
+        has_row = any(recipe.selected in line and " PASSED" in line for line in of_room)
+        assert has_row, f"no test of {recipe.tests} has the new row"
+    assert "tests/test_imports.py::" in printed
+    run("ruff", "check", "--ignore", "D102,E501,I001", *(recipe.module for recipe in RECIPES))
