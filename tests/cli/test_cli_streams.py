@@ -76,7 +76,9 @@ STREAMS = {
     ("name", "streams"),
     [("fit", streams) for streams in [*STREAMS][:3]]
     + [slow("fit", streams) for streams in [*STREAMS][3:]]  # "no streams" lacks both
-    + [slow(name, streams) for name in ("predict", "info", "compare", "help") for streams in [*STREAMS][:3]],
+    + [slow("help", streams) for streams in [*STREAMS][:3]]  # which argparse prints
+    # All other output goes through the same function, so that one kind of stream stands for all.
+    + [slow("predict", "a pipe that is closed"), slow("info", "a full disk"), slow("compare", "no streams")],
 )
 def test_streams_that_take_nothing(files, name, streams):
     redirections, status = STREAMS[streams]
@@ -94,7 +96,7 @@ def test_streams_that_take_nothing(files, name, streams):
 
 
 @needs_bash
-@pytest.mark.parametrize("name", ["predict", slow("fit"), slow("info"), slow("compare"), slow("help")])
+@pytest.mark.parametrize("name", ["predict", slow("compare"), slow("help")])
 def test_an_output_in_ascii_escapes_what_ascii_lacks(files, name):
     done = shell(files, commands(files)[name], "", "ascii")
     assert done.returncode == 0, done.stderr
