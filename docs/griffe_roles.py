@@ -21,7 +21,7 @@ import griffe
 ROLE = re.compile(r":(?:class|func|meth|mod|attr|data|exc):`~?([\w.]+)`")
 GROUP = re.compile(r"^(\**\w+(?:, \**\w+)+)(?: : (.*))?\n((?: +\S.*(?:\n|$))+)", flags=re.M)
 NOTES = re.compile(r"(?<=^Notes\n-----\n).*?(?=^\w[^\n]*\n---|\Z)", flags=re.M | re.S)
-ENTRY = re.compile(r"^(\w+) : (.*)\n((?: +\S.*(?:\n|$))+)", flags=re.M)
+ENTRY = re.compile(r"^(\**\w+)(?: : (.*))?\n((?: +\S.*(?:\n|$))+)", flags=re.M)
 LIKE = re.compile(r"(?<= )((?:array|path)-like)(?=,| and|$)", flags=re.M)
 DOI = re.compile(r"(?<![/\w.])doi:(10\.\d{4,9}/(?:\([^\s()]*\)|[^\s,;()\]])*(?:\([^\s()]*\)|[^\s,;()\].]))")
 OURS = "rplvq."
@@ -62,7 +62,8 @@ def to_markdown(text: str, item: Any) -> str:
 
 def listed(entry: re.Match[str]) -> str:
     """Return an entry ``name : type`` in Notes, where griffe reads no entries, as an item of a list."""
-    return f"- **`{entry[1]}`** ({entry[2]}): {' '.join(entry[3].split())}\n"
+    kind = f" ({entry[2]})" if entry[2] else ""
+    return f"- **`{entry[1]}`**{kind}: {' '.join(entry[3].split())}\n"
 
 
 def one_entry_each(text: str) -> str:

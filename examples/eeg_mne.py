@@ -27,7 +27,7 @@ from rplvq import RiemannianLVQ
 from rplvq.features import trial_covariances
 
 if find_spec("mne") is None:
-    raise SystemExit("This example needs MNE-Python: pip install 'rplvq[eeg]'")
+    raise SystemExit("This example needs MNE-Python: pip install mne")
 import mne
 
 NAMES = ["Fz", "FC3", "FC1", "FCz", "FC2", "FC4", "C5", "C3", "C1", "Cz", "C2", "C4", "C6"]
