@@ -75,6 +75,8 @@ def one_entry_each(text: str) -> str:
 
     def split(match: re.Match[str]) -> str:
         names, types, description = match[1].split(", "), (match[2] or "").split(" and "), match[3].rstrip("\n")
+        if 1 < len(types) < len(names):
+            types = re.split(", | and ", match[2])
         if len(types) != len(names):
             types = [match[2] or ""] * len(names)
         types = [completed(kind.rstrip(","), types[0]) for kind in types]
