@@ -12,13 +12,17 @@ object as the code around it does: ``init`` in the class ``Trainer`` is ``Traine
 
 from __future__ import annotations
 
+import ast
 import re
 from typing import Any
 
 import griffe
 
 ROLE = re.compile(r":(?:class|func|meth|mod|attr|data|exc):`~?([\w.]+)`")
-GROUP = re.compile(r"^(\w+(?:, \w+)+)(?: : (.*))?\n((?: +\S.*(?:\n|$))+)", flags=re.M)
+GROUP = re.compile(r"^(\**\w+(?:, \**\w+)+)(?: : (.*))?\n((?: +\S.*(?:\n|$))+)", flags=re.M)
+NOTES = re.compile(r"(?<=^Notes\n-----\n).*?(?=^\w[^\n]*\n---|\Z)", flags=re.M | re.S)
+ENTRY = re.compile(r"^(\**\w+)(?: : (.*))?\n((?: +\S.*(?:\n|$))+)", flags=re.M)
+LIKE = re.compile(r"(?<= )((?:array|path)-like)(?=,| and|$)", flags=re.M)
 DOI = re.compile(r"(?<![/\w.])doi:(10\.\d{4,9}/(?:\([^\s()]*\)|[^\s,;()\]])*(?:\([^\s()]*\)|[^\s,;()\].]))")
 OURS = "rplvq."
 MANUALS = {
@@ -50,23 +54,56 @@ def to_markdown(text: str, item: Any) -> str:
             return f"`{target}`"
         return f'<autoref identifier="{path}" optional><code>{target.rpartition(".")[2]}</code></autoref>'
 
-    return DOI.sub(r"[doi:\1](https://doi.org/\1)", ROLE.sub(reference, one_entry_each(text)))
+    text = NOTES.sub(lambda notes: ENTRY.sub(listed, notes[0]), one_entry_each(text))
+    text = re.sub(r" ?::$", ":", text, flags=re.M)  # Markdown needs no mark before an indented block
+    text = LIKE.sub(r"\1 object", text)  # griffe would read path-like as a difference
+    return DOI.sub(r"[doi:\1](https://doi.org/\1)", ROLE.sub(reference, text))
+
+
+def listed(entry: re.Match[str]) -> str:
+    """Return an entry ``name : type`` in Notes, where griffe reads no entries, as an item of a list."""
+    kind = f" ({entry[2]})" if entry[2] else ""
+    return f"- **`{entry[1]}`**{kind}: {' '.join(entry[3].split())}\n"
 
 
 def one_entry_each(text: str) -> str:
     """Split each entry ``a, b : A and B`` into ``a : A`` and ``b : B``; one type, or none, is that of all names.
 
-    Without this, griffe would show the type and the default value of the first name for all of them.
+    Without this, griffe would show the type and the default value of the first name for all of them. What a later type
+    leaves out is that of the first one: ``a, b : int, default=1 and 2``, or ``ndarray of shape (N, n), and (N,)``.
     """
 
     def split(match: re.Match[str]) -> str:
         names, types, description = match[1].split(", "), (match[2] or "").split(" and "), match[3].rstrip("\n")
+        if 1 < len(types) < len(names):
+            types = re.split(", | and ", match[2])
         if len(types) != len(names):
             types = [match[2] or ""] * len(names)
+        types = [completed(kind.rstrip(","), types[0]) for kind in types]
         heads = [f"{name} : {kind}" if kind else name for name, kind in zip(names, types, strict=True)]
         return "".join(f"{head}\n{description}\n" for head in heads)
 
     return GROUP.sub(split, text)
+
+
+def completed(kind: str, first: str) -> str:
+    """Return the type of a later name of a group with what it leaves out of the type of the first name."""
+    if kind.startswith("of "):
+        return first.partition(" of ")[0] + " " + kind
+    if kind.startswith("(") and " of shape (" in first:
+        return first.partition("(")[0] + kind
+    if "default=" in first and is_value(kind):
+        return first.partition("default=")[0] + "default=" + kind
+    return kind
+
+
+def is_value(text: str) -> bool:
+    """Whether a text is a number, a string or another literal of Python, and not a type."""
+    try:
+        ast.literal_eval(text)
+    except (SyntaxError, ValueError):
+        return False
+    return True
 
 
 def definition(target: str, item: Any) -> str | None:

@@ -176,8 +176,9 @@ def page(name: str, outcome: dict[str, Any]) -> str:
     if data:
         recorded = f"""
 !!! info "Recorded results"
-    These data are not part of the repository. The results below were recorded on {outcome["date"]} with rplvq
-    {outcome["version"]}. {" ".join(data.split())} [Where all data come from](../api/datasets.md#data-to-get-by-hand).
+    A build of this site does not run this example. Its results were recorded on {outcome["date"]} with rplvq
+    {outcome["version"]}. {data[0].upper()}{" ".join(data[1:].split())}
+    [Where all data come from](../api/datasets.md#data-to-get-by-hand).
 """
     return f"""---
 title: {json.dumps(title)}
@@ -220,7 +221,8 @@ def index(found: dict[str, list[str]]) -> str:
         for name in listed:
             title, story, *_ = split(source(name))
             first = re.split(r"(?<=[.?])\s", " ".join(story.split()))[0]
-            parts.append(f"-   [![]({name}.png)]({name}.md)\n\n    **[{title}]({name}.md)**\n\n    {first}\n")
+            picture = f"[![Figure: {title}]({name}.png)]({name}.md)"
+            parts.append(f"-   {picture}\n\n    **[{title}]({name}.md)**\n\n    {first}\n")
         parts.append("</div>\n")
     return "\n".join(parts)
 

@@ -73,7 +73,7 @@ def fill(name: str, markdown: str, printed: list[str]) -> str:
     def shown(place: re.Match[str]) -> str:
         number = len(BLOCK.findall(markdown[: place.start()])) - 1
         if place[1] == "output":
-            return f"```text\n{printed[number]}\n```"
+            return f"``` {{.text .output}}\n{printed[number]}\n```"
         return f"![{place[1].removeprefix('figure: ')}](assets/pages/{name}-{number}.png)"
 
     return PLACE.sub(shown, markdown)

@@ -33,7 +33,7 @@ def learn(cost, decision="nearest", max_epochs=20):
 
 
 # %% Single costs
-found = {
+results = {
     "class means (MDM)": learn(RSLVQ(), max_epochs=0),
     "class means, spread": learn(spread, "posterior", max_epochs=0),
     "RSLVQ": learn(RSLVQ()),
@@ -43,20 +43,20 @@ found = {
 # %% Sums: with more representability, the prototypes stay closer to the class means
 factors = [0.03, 0.1, 0.3, 1.0]
 for factor in factors:
-    found[f"RSLVQ + {factor:g} rep."] = learn(RSLVQ() + factor * Representability())
-for name, (accuracy, away) in found.items():
+    results[f"RSLVQ + {factor:g} rep."] = learn(RSLVQ() + factor * Representability())
+for name, (accuracy, away) in results.items():
     print(f"{name:21s} accuracy {accuracy:.3f}, prototypes {away:.2f} from the class means")
 
 # %% One figure shows both numbers
 figure, axes = plt.subplots(1, 2, figsize=(10, 4), sharey=True, layout="constrained")
 for axis, values, label in zip(
-    axes, np.transpose(list(found.values())), ("accuracy on new data", "distance to the class means"), strict=True
+    axes, np.transpose(list(results.values())), ("accuracy on new data", "distance to the class means"), strict=True
 ):
-    axis.barh(range(len(found)), values, color=["#0072B2" if "rep." in name else "#6B6B6B" for name in found])
+    axis.barh(range(len(results)), values, color=["#0072B2" if "rep." in name else "#6B6B6B" for name in results])
     axis.bar_label(axis.containers[0], fmt="%.2f", padding=3)
     axis.set(xlabel=label)
     axis.spines[["top", "right"]].set_visible(False)
-axes[0].set_yticks(range(len(found)), list(found))
+axes[0].set_yticks(range(len(results)), list(results))
 axes[0].invert_yaxis()
 axes[0].set_xlim(0, 1.1)
 plt.show()

@@ -32,10 +32,10 @@ class Stein:
         return self.connect(prototypes, samples).sqdist
 
     def connect(self, prototypes, samples):
-        found = METRIC.connect(prototypes, samples)  # has z and the eigenvectors of each pair
-        half = found.log_eigenvalues / 2
+        geodesics = METRIC.connect(prototypes, samples)  # has z and the eigenvectors of each pair
+        half = geodesics.log_eigenvalues / 2
         sqdist = 8 * (np.logaddexp(half, -half) - np.log(2)).sum(axis=-1)
-        return found._replace(sqdist=sqdist, log_eigenvalues=2 * np.tanh(half))
+        return geodesics._replace(sqdist=sqdist, log_eigenvalues=2 * np.tanh(half))
 
     def move(self, geodesics, weights):
         return METRIC.move(geodesics, weights)  # exp of the weighted sum of V

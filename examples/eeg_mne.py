@@ -1,7 +1,7 @@
 """EEG with MNE: from epochs to patterns on the scalp
 
-MNE-Python cuts recordings into epochs. Here epochs become covariance matrices, classifiers are scored by
-cross-validation over whole runs, and the head shows what separates movements of the left from those of the right fist.
+MNE's epochs become covariance matrices, classifiers are scored by cross-validation over whole runs, and the head shows
+what separates movements of the left from those of the right fist.
 A prototype is a covariance matrix of the electrodes. The generalised eigenvectors of two prototypes are spatial
 filters, and each has a pattern on the scalp. The rhythm of a hand area is weaker while the opposite hand moves.
 Training moves prototypes away from each other, so they show the differences between the classes larger than they are.
@@ -27,7 +27,7 @@ from rplvq import RiemannianLVQ
 from rplvq.features import trial_covariances
 
 if find_spec("mne") is None:
-    raise SystemExit("This example needs MNE-Python: pip install 'rplvq[eeg]'")
+    raise SystemExit("This example needs MNE-Python: pip install mne")
 import mne
 
 NAMES = ["Fz", "FC3", "FC1", "FCz", "FC2", "FC4", "C5", "C3", "C1", "Cz", "C2", "C4", "C6"]

@@ -94,9 +94,9 @@ for name, model in {"MDM": RiemannianLVQ(max_epochs=0), "rplvq, default": Rieman
     maps[name] = model.fit(scene[train], labels[train]).predict(scene)  # (rows, columns, 3, 3) -> (rows, columns)
 print(f"accuracy on {np.count_nonzero(test)} test pixels, and the mean over the kinds of ground")
 scores = {}
-for name, found in maps.items():
-    right = [np.mean(found[test & (labels == kind)] == kind) for kind in range(1, 6)]
-    scores[name] = np.mean(found[test] == labels[test])
+for name, predicted in maps.items():
+    right = [np.mean(predicted[test & (labels == kind)] == kind) for kind in range(1, 6)]
+    scores[name] = np.mean(predicted[test] == labels[test])
     print(f"  {name:16s} {scores[name]:.3f}  {np.mean(right):.3f}")
 
 # %% The Pauli picture (red: double bounce, green: volume, blue: surface), the labels, and the maps

@@ -3,7 +3,8 @@
 A script that was written for pyRiemann's MDM also runs with RiemannianLVQ in its place. We compare both with FgMDM and
 with logistic regression in the tangent space, on trials that look like four classes of EEG: all methods get the same
 covariances and the same folds, and their differences are tested. Each class occurs in two variants. One mean per class
-cannot represent both of them, two prototypes per class can. The script needs pyRiemann (`pip install pyriemann`).
+cannot represent both of them, two prototypes per class can. Here no difference is significant. The script needs
+pyRiemann (`pip install pyriemann`).
 """
 
 import matplotlib.pyplot as plt

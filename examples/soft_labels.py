@@ -33,11 +33,11 @@ models = {
 }
 figure, ax = plt.subplots(figsize=(6, 5), layout="constrained")
 for (name, model), color in zip(models.items(), ("#999999", "#0072B2", "#D55E00"), strict=True):
-    found = model.predict_proba(X[test])[:, 1]
-    error = np.abs(found - share[test]).mean()
-    agreement = np.mean((found > 0.5) == (share[test] > 0.5))
+    predicted = model.predict_proba(X[test])[:, 1]
+    error = np.abs(predicted - share[test]).mean()
+    agreement = np.mean((predicted > 0.5) == (share[test] > 0.5))
     print(f"{name:15s} side right: {agreement:.2f}, mean error of the share: {error:.3f}")
-    ax.plot(share[test], found, "o", ms=5, color=color, alpha=0.7, label=name)
+    ax.plot(share[test], predicted, "o", ms=5, color=color, alpha=0.7, label=name)
 ax.plot([0, 1], [0, 1], color="0.6", lw=1, zorder=0)
 ax.set(xlabel="true share of the second class", ylabel="predicted probability", title="unseen mixtures")
 ax.legend(frameon=False)

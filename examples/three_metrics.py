@@ -1,8 +1,8 @@
 """Three metrics on the same data
 
-Which geometry suits your matrices? `compare` gives every method the same folds. This example compares the
-affine-invariant, the Log-Euclidean and the Euclidean metric on handwritten digits, before training (MDM, minimum
-distance to the class means) and after 20 epochs with the same cost. Each dot is a fold.
+This example compares the affine-invariant, the Log-Euclidean and the Euclidean metric on handwritten digits, before
+training (MDM, minimum distance to the class means) and after 20 epochs with the same cost. `compare` gives every method
+the same folds, and each dot is a fold.
 """
 
 from textwrap import fill

@@ -30,8 +30,8 @@ def series(kind: str) -> np.ndarray:
     states = [noise[0]]
     for kick in noise[1:]:
         states.append(coupling @ states[-1] + kick)
-    found = np.transpose(states)
-    return found / found.std(axis=1, keepdims=True)  # without this, the larger channel is the follower
+    channels = np.transpose(states)
+    return channels / channels.std(axis=1, keepdims=True)  # without this, the larger channel is the follower
 
 
 data = [series(kind) for kind in kinds]
@@ -42,12 +42,12 @@ print(f"{len(data)} series of 3 channels, {min(lengths)} to {max(lengths)} sampl
 # %% One matrix per series, with the shrinkage of Ledoit and Wolf because some series are short
 def matrices(delays: int) -> np.ndarray:
     """Covariances (N, n, n) of all channels at the times t, t - 1, ..., t - delays; n = 3 (delays + 1)."""
-    found = []
+    covariances = []
     for each in data:
         length = each.shape[1] - delays
         stacked = np.concatenate([each[:, delays - lag : delays - lag + length] for lag in range(delays + 1)])
-        found.append(trial_covariances(stacked[None], shrinkage="ledoit_wolf")[0])
-    return np.stack(found)
+        covariances.append(trial_covariances(stacked[None], shrinkage="ledoit_wolf")[0])
+    return np.stack(covariances)
 
 
 # %% The same classifier and folds for all

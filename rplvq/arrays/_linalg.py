@@ -229,6 +229,8 @@ def set_threads(library: LibController, count: int) -> None:
 def matrix_size(points: ArrayLike) -> int:
     """Return n of matrices (..., n, n), or of symmetric ones with d free entries for an array (N, d), and else 0.
 
+    Examples
+    --------
     >>> import numpy as np
     >>> matrix_size(np.zeros((5, 40, 40))), matrix_size(np.zeros((5, 820))), matrix_size([[1.0]])
     (40, 40, 0)

@@ -207,7 +207,7 @@ def whole_fit() -> str:
     parts = []
     for n, row in last.items():
         hours = [(row["means"] + epochs * row["epoch"]) * MANY / 1e6 / 3600 for epochs in (1, 10)]
-        parts.append(f"{hours[0]:.0f} hours with one epoch and {hours[1]:.0f} hours with ten for n = {n}")
+        parts.append(f"{hours[0]:.0f} hours for n = {n} ({hours[1]:.0f} with ten epochs)")
     return " and ".join(parts)
 
 

@@ -401,7 +401,7 @@ def test_pages_show_what_their_blocks_print_and_draw(tmp_path, monkeypatch):
         "```python\nimport matplotlib.pyplot as plt\n\nplt.plot([n])\n```\n\n{{ figure: A point }}\n"
     )
     filled = outputs.fill("trial", text, outputs.run("trial", text))
-    assert "```text\n42\n```" in filled
+    assert "``` {.text .output}\n42\n```" in filled
     assert "![A point](assets/pages/trial-1.png)" in filled
     assert [path.name for path in tmp_path.glob("*.png")] == ["trial-1.png"]
     monkeypatch.setattr(outputs, "RUN", "raise SystemExit('ran again')")
