@@ -21,7 +21,6 @@ from rplvq.protocols import AnyManifold, Array, Cost
 from rplvq.training.compiled import _costs as costs
 from rplvq.training.compiled import _flat as flat
 from rplvq.training.compiled import _lanes as lanes
-from rplvq.training.compiled import _learned as learned
 from rplvq.training.compiled import _projected as projected
 from rplvq.training.compiled import _steps as steps
 from rplvq.training.compiled import _wasserstein as wasserstein
@@ -130,9 +129,7 @@ class Kernels(NamedTuple):
     run_wasserstein: Callable[..., tuple[int, int]]
 
 
-PLAIN = Kernels(
-    steps.run_steps, flat.run_flat, learned.run_learned, projected.run_projected, wasserstein.run_wasserstein
-)
+PLAIN = Kernels(steps.run_steps, flat.run_flat, flat.run_learned, projected.run_projected, wasserstein.run_wasserstein)
 """The same functions in plain Python, which is slow; tests use them."""
 
 
@@ -162,11 +159,12 @@ def _build(source: str, *, cache: bool) -> Kernels:
         compiled(wasserstein.shortened, orthogonalise, *matrix, orthonormalised, subtracted),
         compiled(wasserstein.raise_roots, orthogonalise, *matrix),
     ]
-    learning = [compiled(each) for each in (learned.flat_product, learned.pull_row, learned.learning_rate)]
+    flats = [compiled(each) for each in (flat.flat_product, flat.differences_to)]
+    learning = [compiled(each) for each in (flat.pull_row, flat.learning_rate)]
     inner = (
         (steps.run_steps, orthogonalise, compiled(steps.move, *matrix), *(compiled(function) for function in parts)),
-        (flat.run_flat, compiled(flat.flat_distance)),
-        (learned.run_learned, *learning),
+        (flat.run_flat, *flats),
+        (flat.run_learned, *flats, *learning),
         (projected.run_projected, *matrix, compiled(projected.raise_eigenvalues, orthogonalise, *matrix)),
         (wasserstein.run_wasserstein, *matrix, *turned),
     )
