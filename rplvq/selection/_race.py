@@ -76,8 +76,11 @@ def difference(losses: Array, others: Array, held: Samples) -> tuple[float, floa
     Only the samples that both were judged by count. If the samples have groups, those of a group count as correlated.
     """
     count = min(len(losses), len(others))
-    if not (np.isfinite(losses).all() and np.isfinite(others).all()):
-        return (0.0 if np.isinf(others).any() else np.inf) if np.isinf(losses).any() else -np.inf, 0.0
+    is_impossible = np.isinf(losses).any()
+    if np.isinf(others).any():
+        return (0.0 if is_impossible else -np.inf), 0.0
+    if is_impossible:
+        return np.inf, 0.0
     weights, change = held.filled_weights[:count], losses[:count] - others[:count]
     total = float(weights.sum())
     mean = float(weights @ change) / total
