@@ -4,7 +4,8 @@ A fit is bad if its test accuracy ends more than 0.03 below that of its metric's
 fits are bad without a warning. Each job fits one cost under one metric with all schedules, on SynI and digits.
 
 Beside this grid, RSLVQ is fitted on four data sets under three metrics: with a sigma2 that is a number, decays, is
-annealed, or follows a schedule of one's own, with two step sizes, in 1, 5, 20 and 100 epochs.
+annealed, or follows a schedule of one's own, with two step sizes, in 1, 5, 20 and 100 epochs. On all five data sets,
+it is also fitted with the rule for sigma2, without trials, and with several amounts of training.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ from rplvq.datasets import load_digits_covariances, make_syn1, make_syn2
 from rplvq.exceptions import DivergenceWarning
 from rplvq.protocols import Array, Evaluation
 
-__all__ = ["BAD", "COSTS", "DATA", "EPOCHS", "GRID", "METRICS", "SCHEDULES", "jobs", "score", "smoke"]
+__all__ = ["AMOUNTS", "BAD", "COSTS", "DATA", "EPOCHS", "GRID", "METRICS", "SCHEDULES", "jobs", "score", "smoke"]
 
 BAD = 0.03
 """Loss of test accuracy against the class means from which on a fit is bad."""
@@ -115,6 +116,8 @@ STEPS: dict[str, Any] = {"the default's steps": "auto", "steps Constant()": Cons
 """Settings of the step size on the four data sets."""
 FEW_METRICS = ("affine_invariant", "log_euclidean", "tangent")
 FEW_EPOCHS = (1, 5, 20, 100)
+AMOUNTS = (0.3, 1.0, 3.0, 10.0)
+"""Amounts of training, epochs times the first share."""
 
 
 def _synthetic(make: Callable[..., tuple[Array, Array]], repetition: int) -> Split:
@@ -144,9 +147,10 @@ NEEDS = {"BCI 2a, subject 3": FILES["bci2a"], "ETH-80": FILES["eth80"]}
 
 
 def score(
-    *, repetition: int, method: str, data: str, metric: str, epochs: tuple[int, ...] = EPOCHS, few: bool = False
-) -> Record:
-    """Fit one cost under one metric with all schedules, or with ``few`` of them.
+    *, repetition: int, method: str, data: str, metric: str, epochs: tuple[int, ...] = EPOCHS, few: bool = False,
+    amounts: bool = False,
+) -> Record:  # fmt: skip
+    """Fit one cost under one metric with all schedules, with ``few`` of them, or with the rule and all ``amounts``.
 
     Returns
     -------
@@ -159,7 +163,8 @@ def score(
     start = means.score(split.X_test, split.y_test)
     half = 0.5 * float(np.median(means.transform(split.X_train) ** 2))
     found: Record = {}
-    for (name, settings), n_epochs in product(_schedules(half, few=few).items(), epochs):
+    schedules = _amounts() if amounts else _schedules(half, few=few)
+    for (name, settings), n_epochs in product(schedules.items(), epochs):
         model = RiemannianLVQ(metric, COSTS[method], max_epochs=n_epochs, random_state=repetition, **settings)
         with warnings.catch_warnings(record=True) as given:
             warnings.simplefilter("always")
@@ -177,6 +182,11 @@ def _schedules(half: float, *, few: bool) -> dict[str, Record]:
     return {f"{name}, {steps}": {"sigma2": of(half), "step_size": step} for (name, of), (steps, step) in pairs}
 
 
+def _amounts() -> dict[str, Record]:
+    """Return the settings with the rule for sigma2, by amounts of training."""
+    return {f"amount {amount:g}": {"sigma2": RULE, "step_size": Share(amount=amount)} for amount in AMOUNTS}
+
+
 def _jobs() -> Iterator[Job]:
     for data, metric, cost in product(GRID, METRICS, COSTS):
         settings = {"data": data, "metric": metric, "epochs": list(EPOCHS)}
@@ -185,6 +195,10 @@ def _jobs() -> Iterator[Job]:
         if data != "digits" and (data not in NEEDS or is_available(NEEDS[data])):
             settings = {"data": data, "metric": metric, "epochs": list(FEW_EPOCHS), "few": True}
             yield Job(f"compositions-few-{data}-{metric}", "RSLVQ", 0, settings, score)
+    for data, metric, repetition in product(DATA, FEW_METRICS, range(3)):
+        if data not in NEEDS or is_available(NEEDS[data]):
+            settings = {"data": data, "metric": metric, "epochs": list(EPOCHS), "amounts": True}
+            yield Job(f"compositions-amounts-{data}-{metric}", "RSLVQ", repetition, settings, score)
 
 
 def jobs(quick: bool = False) -> list[Job]:

@@ -41,6 +41,7 @@ def write(folder: pathlib.Path, docs: pathlib.Path = DOCS) -> None:
         "batches": report_steps.batches(folder),
         "compositions": report_steps.compositions(folder),
         "few_compositions": report_steps.few_compositions(folder),
+        "amounts": report_steps.amounts(folder),
         "votes": votes(folder),
         "more": report_more.summary(folder),
         "more_by_split": report_more.by_split(folder),

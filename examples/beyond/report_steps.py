@@ -15,7 +15,7 @@ from examples.beyond.steps import FACTORS, RULES
 from examples.paper.report import by_method, table
 from examples.paper.runner import load
 
-__all__ = ["batches", "compositions", "few_compositions", "steps"]
+__all__ = ["amounts", "batches", "compositions", "few_compositions", "steps"]
 
 TITLES = {"syn1": "SynI", "syn2": "SynII", "full256": "ETH-80, whole image", "bci2a": "BCI 2a"}
 
@@ -74,6 +74,26 @@ def few_compositions(folder: pathlib.Path) -> str:
         if fits:
             rows.append([f"{data}, {len(fits)} fits", *_outcome(fits)])
     return table(["data", *OUTCOME], rows)
+
+
+def amounts(folder: pathlib.Path) -> str:
+    """Return the table of gains by amount of training: the mean, the worst, and how many are bad without a warning."""
+    rows = []
+    for data in compositions_.DATA:
+        names = [f"compositions-amounts-{data}-{metric}" for metric in compositions_.FEW_METRICS]
+        fits = [fit for name in names for record in load(folder, name) for fit in record["result"].items()]
+        cells = [
+            [fit for name, fit in fits if name.startswith(f"amount {amount:g},")] for amount in compositions_.AMOUNTS
+        ]
+        if fits:
+            rows.append([f"{data} [{len(cells[0])}]", *(_gains(cell) for cell in cells)])
+    return table(["data", *(f"amount {amount:g}" for amount in compositions_.AMOUNTS)], rows)
+
+
+def _gains(fits: Sequence[tuple[float, bool]]) -> str:
+    gains = [gain for gain, _ in fits]
+    silent = sum(gain < -compositions_.BAD and not warned for gain, warned in fits)
+    return f"{np.mean(gains):+.3f}, worst {min(gains):+.3f}" + (f", {silent} silent" if silent else "")
 
 
 OUTCOME = ("bad", "bad, no warning", "better, warned", "worst", "mean gain")

@@ -59,7 +59,8 @@ class Share:
         Final share divided by ``start``; 1 keeps the share constant.
     amount : float, default=1.0
         Amount of training, T times the first share. It is used if ``start`` is None. Fits with the same amount end at
-        about the same prototypes, whether they take 5 epochs or 100.
+        about the same prototypes, whether they take 5 epochs or 100. An amount far above 1 may learn noise, which no
+        warning sees, because the training error falls; a sigma2 that held-out samples choose ("auto") prevents it.
 
     Examples
     --------
