@@ -55,9 +55,10 @@ def interrupts_deferred(*, raised: bool = True) -> Iterator[None]:
 class DivergenceWarning(UserWarning):
     """Training ended with prototypes that are finite but unreliable; the warning says why and what helps.
 
-    Either a prototype is at the edge of the manifold, where its matrix is singular to rounding, or more than a tenth of
-    the weights of an epoch were cut to their caps. The model is complete before the warning is given. A cost that is
-    not finite is no warning: it raises FloatingPointError and leaves the model as it was.
+    Training made clearly more errors on its own samples than the initial prototypes, a prototype is at the edge of the
+    manifold, where its matrix is singular to rounding, or more than a tenth of the weights of an epoch were cut to
+    their caps. The model is complete before the warning is given. A cost that is not finite is no warning: it raises
+    FloatingPointError and leaves the model as it was.
 
     Examples
     --------
