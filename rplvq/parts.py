@@ -117,7 +117,10 @@ def plain_name(value: str) -> str:
 
 
 def by_plain_name(value: str, table: Mapping[str, ValueT], argument: str) -> ValueT:
-    """Return the entry of a table whose name is ``value``; ValueError suggests the nearest name."""
+    """Return the entry of a table for a name, spelled in any way that :func:`plain_name` knows; else ValueError.
+
+    The error names the ``argument`` and all entries, and suggests a near one.
+    """
     name = plain_name(value)
     if name not in table:
         nearest = difflib.get_close_matches(name, table, n=1)

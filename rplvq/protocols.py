@@ -141,8 +141,8 @@ class Schedule(Protocol):
     A value of sigma2 is positive. A step size may also be 0, for example while it warms up: nothing moves in such an
     epoch.
 
-    An attrs class with a field ``start`` that is None starts at the default of the parameter for which it is used: a
-    copy gets this default as its ``start``. Objects of other classes are called as they are.
+    If an attrs class has a field ``start`` that is None, a fit uses a copy that starts at the default of the parameter.
+    All other objects, plain functions among them, are called as they are.
     """
 
     def __call__(self, epoch: int, n_epochs: int) -> float:

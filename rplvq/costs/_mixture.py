@@ -70,7 +70,7 @@ def mixture_logits(sqdist: Array, sigma2: float, log_priors: Array | None = None
 
 
 def log_sum_exp(logits: Array) -> Array:
-    """Return the logarithm of the summed exponentials over the last axis, which keeps the length 1."""
+    """Return ``log(sum(exp(logits)))`` over the last axis: (..., 1) for logits (..., m)."""
     top = np.maximum.reduce(logits, axis=-1, keepdims=True)
     return np.asarray(np.log(np.add.reduce(np.exp(logits - top), axis=-1, keepdims=True)) + top)
 

@@ -102,9 +102,9 @@ class MixtureCost(Combinable):
     priors: tuple[float, ...] | None = attrs.field(default=None, converter=to_priors, validator=check_priors)
 
     def restrict_to_classes(self, classes: Array) -> Self:
-        """Return the same cost for the classes with these indices (M,), whose priors are scaled to sum to one.
+        """Return the cost for the classes with these indices (M,); their priors, if given, are scaled to sum to one.
 
-        ValueError is raised if the prior of one of them is missing.
+        ValueError is raised at the first index for which the given priors have no entry.
         """
         if self.priors is None:
             return self

@@ -174,7 +174,7 @@ class DistributedLVQ(ClassifierMixin, BaseEstimator):
         return self
 
     def predict(self, X: DaskArrayLike) -> da.Array:
-        """Predict labels, lazily: a dask.array.Array of shape (N,), in the partitions of X."""
+        """Predict labels of samples X (N, ...), lazily: a dask.array.Array (N,), in the partitions of X."""
         return self._lazily(X, "predict", None)
 
     def predict_proba(self, X: DaskArrayLike) -> da.Array:

@@ -61,7 +61,7 @@ def share_of(
 ) -> tuple[Array, Array, int, float, float, float]:
     """Return what a part contributes to a step on ``n_batch`` visits: terms of sums over all parts.
 
-    They are tangents (K, ...), lengths (K,), the number of caps, and the sums of losses, errors and weights.
+    They are tangents (K, ...), lengths (K,), the number of weights cut, and the sums of losses, errors and weights.
     """
     if part.weights is not None:
         rows, weights = visits(len(part), part.weights)
@@ -173,7 +173,7 @@ class DistributedTrainer:
     decision: Decision = attrs.field(factory=lambda: Decision(0, is_compiled=False))
 
     def step(self, state: State) -> tuple[State, Score, int]:
-        """Take one step on all samples; return the new state, the score before the step and the number of caps."""
+        """Take one step on all samples; return the new state, the score before it and the number of weights cut."""
         trainer = self.trainer
         shared = (trainer.manifold, trainer.cost, state, trainer.max_weight(state), self.n_visits)
         terms = zip(*self.partitions.map(share_of, *shared), strict=True)

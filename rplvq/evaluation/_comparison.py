@@ -116,11 +116,11 @@ class Comparison:
 
     @property
     def rows(self) -> list[Row]:
-        """One dict per estimator: its name, ``<metric>_mean``, ``<metric>_std``, sigma2, trained, and seconds.
+        """One dict per estimator: estimator, ``<metric>_mean``, ``<metric>_std``, sigma2, trained, and the seconds.
 
-        The standard deviation is that of the sample of folds (ddof=1), and NaN if there is one fold. sigma2 is a mean.
-        trained is the number of folds in which ``fit`` trained, and NaN if the estimator has no ``choice_``. Seconds
-        are medians, because the first fit of a process compiles and loads code. ``settings`` come last, if given.
+        The standard deviation over folds has ddof=1, and is NaN for one fold. sigma2 is the mean over folds. trained
+        counts the folds in which ``fit`` trained, and is NaN if that is unknown. fit_seconds and predict_seconds are
+        medians, because the first fit of a process compiles code. The settings of the estimator come last, if given.
         """
         means = self.scores.mean(axis=2)
         deviations = self.scores.std(axis=2, ddof=1) if len(self.folds) > 1 else np.full(means.shape, np.nan)

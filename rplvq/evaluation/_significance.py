@@ -35,8 +35,8 @@ def _differences(a: ArrayLike, b: ArrayLike) -> Array:
 def wilcoxon_p_value(a: ArrayLike, b: ArrayLike) -> float:
     """Compute the two-sided p-value of Wilcoxon's signed-rank test on paired scores (1945, doi:10.2307/3001968).
 
-    It is exact for up to 50 folds without ties and up to 13 folds with ties; otherwise from the normal distribution. It
-    is never below ``2^(1 - F)``, which is 0.0625 for 5 folds and 0.002 for 10, and NaN if a score is NaN.
+    Of folds with different scores, it is exact for up to 50, and up to 13 with ties; else from the normal distribution.
+    It is never below ``2^(1 - F)``, which is 0.0625 for 5 folds and 0.002 for 10, and NaN if a score is NaN.
 
     Parameters
     ----------

@@ -58,12 +58,12 @@ class FeatureTransformer(MatrixTransformer):
     _read: ClassVar[Any] = staticmethod(read_trials)
 
     def fit(self, X: ArrayLike, y: ArrayLike | None = None) -> Self:
-        """Check X and the parameters, and remember the channels; ValueError as for the function."""
+        """Check trials or images X and the parameters, and remember the channels; ValueError as for the function."""
         self.fit_transform(X, y)  # only the function knows whether X and the parameters fit each other
         return self
 
     def fit_transform(self, X: ArrayLike, y: ArrayLike | None = None) -> Array:
-        """Do fit and transform; return the matrices (N, ...)."""
+        """Fit to trials or images X, and return their matrices (N, ..., n, n); errors as in :meth:`fit`."""
         signals = self._read(X)
         matrices: Array = self._function(signals.values, **self.get_params(deep=False))
         self.n_features_in_ = len(signals.power)
@@ -75,7 +75,7 @@ class FeatureTransformer(MatrixTransformer):
         return matrices
 
     def transform(self, X: ArrayLike) -> Array:
-        """Return the matrices (N, ...) of X; raise ValueError as the function does, or if the channels differ from fit.
+        """Return the matrices (N, ..., n, n) of X; ValueError as for the function, or if the channels differ from fit.
 
         A UserWarning is given if most channels have far more or less power than in fit, as in another unit.
         """

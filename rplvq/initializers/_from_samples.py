@@ -57,9 +57,9 @@ def prototype_counts(per_class: int | Sequence[int] | None, n_classes: int) -> A
 def perturbed(
     manifold: AnyManifold, code: Array, samples: Array, count: int, size: float, rng: np.random.Generator
 ) -> Array:
-    """Return copies (count, ...) of one code, each moved a little along the logarithms of samples (N, ...).
+    """Return ``count`` copies of a code (...), each moved by a random sum of the logarithms of samples (N, ...).
 
-    ``size`` is the root mean squared length of these moves, relative to the distances of the samples.
+    The root mean squared length of the moves is ``size`` times that of the distances from the code to the samples.
     """
     # Random combinations of the logarithms of samples follow the scale and the shape of the data.
     geodesics = manifold.connect(np.repeat(code[None], count, axis=0), samples)

@@ -219,7 +219,10 @@ def can_run_at_once(kind: Kind) -> bool:
 
 
 def pays(kind: Kind, seconds: float) -> bool:
-    """Whether to use a kernel for work on which it saves ``seconds``, although it may have to be compiled first."""
+    """Add ``seconds`` to what a kernel would have saved in this process; return whether to use it.
+
+    It is used if nothing has to be compiled, or as soon as the sum pays for compiling; the answer then stays.
+    """
     if kind not in _runs:
         _runs[kind] = can_run_at_once(kind)
     if not _runs[kind]:

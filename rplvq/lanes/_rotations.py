@@ -167,7 +167,7 @@ def rotate(
 
 
 def rescale(matrix: Parts, start: int, length: int, scale: Array, like: Lanes) -> None:
-    """Multiply the ``length`` numbers from ``start`` on by the scale (W,) of the matrix to which they belong."""
+    """Multiply ``length`` numbers (whole vectors) from ``start`` on, in place, by the scale (W,) of their lanes."""
     for part in matrix:
         for j in range(start, start + length, len(like)):
             store(part, j, scale * load(part, j, like))

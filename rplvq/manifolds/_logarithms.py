@@ -188,7 +188,7 @@ def rotated(kernels: LaneKernels, matrices: Array) -> tuple[Array, Parts]:
 
 
 def cached_parts(matrices: Array) -> list[slice]:
-    """Cut matrices (N, n, n) into parts of whole blocks that fit into the processor's cache."""
+    """Return slices of N matrices: as many blocks of W as fit into the processor's cache, but at least one."""
     part = max(1, CACHE_BYTES // (matrices[0].nbytes * WIDTH)) * WIDTH
     return [slice(start, start + part) for start in range(0, len(matrices), part)]
 

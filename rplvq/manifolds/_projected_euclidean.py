@@ -58,7 +58,7 @@ class ProjectedEuclidean(FlatMethods):
     relative: bool = False
 
     def floor(self, n: int) -> float:
-        """Return the floor for n x n matrices, or its share of the mean eigenvalue if ``relative``."""
+        """Return the smallest eigenvalue that n x n matrices may have; if ``relative``, over their mean eigenvalue."""
         smallest = 40 * n**2 * EPS if self.relative else 1e-4
         return smallest if self.tau == "auto" else float(self.tau)
 

@@ -33,10 +33,11 @@ def check_cost(
 ) -> None:
     """Check that a cost keeps the promises of :class:`rplvq.protocols.Cost`.
 
-    The check uses class indices and class probabilities (which a cost may refuse with ValueError), and one or more
-    prototypes per class. It tests the shapes, ``slope[b, k] = d loss[b] / d sqdist[b, k]`` by central differences, that
-    values are finite at huge distances, that samples do not affect each other, and that prototypes may have any order.
-    AssertionError is raised at the first broken promise, and ValueError if the cost refuses class indices.
+    Targets are class indices, then class probabilities, which a cost may refuse by ValueError. Classes have one or more
+    prototypes. Tested are the shapes, ``slope[b, k] = d loss[b] / d sqdist[b, k]`` by central differences, finite
+    values at the distance 0 and at huge ones, independent samples, any order of prototypes, unchanged inputs, and that
+    a posterior sums to one. AssertionError is raised at the first broken promise, and ValueError if the cost refuses
+    class indices, or at less than two classes.
 
     Parameters
     ----------
@@ -45,7 +46,7 @@ def check_cost(
     n_classes : int, default=3
         Number of classes C, at least 2, which must be that of the cost if its priors or other parameters fix one.
     sigma2 : float, default=0.7
-        Variance at which the cost is evaluated; distances are between 0.1 and 6.
+        Variance at which the cost is evaluated; squared distances are between 0.1 and 6.
     pickling : bool, default=True
         Whether the part must be picklable; a class defined in a function or doctest is not.
     random_state : int, default=0

@@ -134,7 +134,7 @@ def paced(pace: Array, sqdist: Array, slope: Array) -> float:
 
 
 def weigh(block: Block, b: int, rules: Rules, weights: Array) -> int:
-    """Fill ``weights`` (K,) with the capped weights of sample b, and its loss; return the number of caps."""
+    """Fill ``weights`` (K,) with the capped weights of sample b, and its loss; return the number of weights cut."""
     sqdist = block.sqdist[b]
     loss = 0.0
     n_capped = 0

@@ -34,7 +34,7 @@ def differences_to(sample: Array, at: int, prototypes: Array, m: int, difference
 
 
 def run_flat(prototypes: Array, samples: Array, block: Block, rules: Rules, like: Lanes) -> int:
-    """Move prototypes in place by one step per sample, and return the number of caps."""
+    """Move prototypes in place by one step per sample; fill ``block``, and return the number of weights cut."""
     n_prototypes = block.sqdist.shape[1]
     n_capped = 0
     m = len(prototypes) // n_prototypes
@@ -78,7 +78,7 @@ def run_learned(
     prototypes: Array, omega: Array, rate: float, longest: float, rest: float, samples: Array,
     block: Block, rules: Rules, like: Lanes,
 ) -> int:  # fmt: skip
-    """Move prototypes in place by one step per sample, and return the number of caps; arrays are flat.
+    """Move prototypes in place by one step per sample; fill ``block``, and return the number of weights cut.
 
     ``omega`` (r m,) is moved in place, too, and the caller scales it at the end. Distances are measured as if it were
     scaled after each step, such that the sum of its squares, plus ``rest``, is what it was at the start.

@@ -81,11 +81,11 @@ def _cost(width: int, n: int, count: int, is_complex: bool) -> float:
 
 @attrs.define
 class Decision:
-    """The decision of one fit. The first step that could run compiled makes it, and all later steps share it."""
+    """Whether one fit runs compiled steps; the first step that could decides, and all later ones share the decision."""
 
     n_visits: float  # planned; each sample is visited once per epoch
     verbose: int = 0
-    is_compiled: bool | None = None
+    is_compiled: bool | None = None  # None before the decision
 
 
 _current: ContextVar[Decision | None] = ContextVar("rplvq_decision", default=None)

@@ -67,7 +67,7 @@ def run_projected(
     prototypes: Parts, basis: Parts, samples: Array, block: Block, rules: Rules, tau: float, relative: float,
     ends: Parts, work: Work, like: Lanes,
 ) -> int:  # fmt: skip
-    """Move K prototypes in place by one step per sample (n, n), and return the number of caps.
+    """Move K prototypes in place by one step per sample (n, n), and return the number of weights cut.
 
     Prototypes are arrays (blocks n n W,). The floor of the eigenvalues is ``tau``, times the mean eigenvalue of the
     prototype before its step if ``relative`` is 1. ``ends`` holds one block to work in. ``basis`` is as for

@@ -51,7 +51,7 @@ EIGHT = (0.0,) * 8
 
 
 Runner = Callable[[Kernels, Any, Prototypes, Array, Block, Rules], tuple[Prototypes, int]]
-"""Moves prototypes by one step per sample with these codes (M, ...); returns them and the number of caps."""
+"""Moves prototypes by one step per sample with these codes (M, ...); returns them and the number of weights cut."""
 SAVED = 4e-5
 """Seconds that a compiled step saves on a metric without rotations, from measurements of plain steps."""
 
@@ -61,7 +61,8 @@ def run_block(
 ) -> tuple[Prototypes, Array, Array, int]:
     """Take one compiled step per sample of a block of M samples.
 
-    Returns the moved prototypes, squared distances (M, K) and losses (M,) before each step, and the number of caps.
+    Returns the moved prototypes, squared distances (M, K) and losses (M,) before each step, and how many weights were
+    cut.
     """
     codes = np.asarray(samples.codes)
     targets = np.ascontiguousarray(as_soft(samples.targets, rules.classes.shape[1]), dtype=float)
@@ -111,7 +112,7 @@ def run_learned(
 def learn_metric(
     kernels: Kernels, rate: float, moved: Array, omega: Array, ends: Array, part: Block, rules: Rules, rest: float = 0.0
 ) -> int:
-    """Move prototypes (K, m) and omega (r, m) in place by one step per sample (M, m); return the number of caps.
+    """Move prototypes (K, m) and omega (r, m) in place by one step per sample (M, m); return the number of weights cut.
 
     Omega is left unscaled. ``rest`` is the sum of the squares of what the caller left out of it.
     """
@@ -263,7 +264,7 @@ class CompiledSteps(NamedTuple):
     n_epochs: int  # number of epochs planned, at least 1
 
     def take(self, state: State, samples: Samples, meter: Meter) -> tuple[State, int]:
-        """Take one step per sample of a block; return the new state and the number of caps.
+        """Take one step per sample of a block; return the new state and the number of weights cut.
 
         Losses and errors before each step are added to ``meter``. A step rule interrupts the steps to measure.
         """

@@ -117,7 +117,7 @@ def column_scales(squares: Array, logs: Array, n: int, width: int, weights: Arra
 def run_steps(
     factors: Parts, samples: Array, block: Block, rules: Rules, resolution: float, lower: Parts, work: Work, like: Lanes
 ) -> int:
-    """Move the inverse factors of K prototypes in place by one step per sample (n, n); return the number of caps.
+    """Move inverse factors of K prototypes in place by one step per sample (n, n); return the number of weights cut.
 
     Lanes of ``factors``, arrays (blocks n n W,), beyond the K prototypes hold arbitrary ones. ``resolution`` is the
     smallest singular value, relative to the largest, that can be told from zero. ``work``, whose columns are as many as

@@ -145,7 +145,7 @@ def run_wasserstein(
     """Take steps from sample ``first`` on, until one has a weight above 1.
 
     ``roots``, arrays (blocks n n W,), are moved in place. Returns the index of the sample whose step was not taken, or
-    M, and the number of caps, those of this sample included. ``weights`` (K,) are then those of this sample.
+    M, and the number of weights cut, those of this sample included. ``weights`` (K,) are then those of this sample.
     ``crossed``, ``unitary`` and ``turned`` hold as many numbers as ``roots``.
     """
     n = samples.shape[1]
