@@ -199,7 +199,7 @@ class Stepper:
         return Step(moved, sqdist, loss, n_capped + n_shortened, None, state.step_size)
 
     def block(self, state: State, samples: Samples, size: int, meter: Meter) -> tuple[State, int]:
-        """Take the steps on a block of samples in batches of ``size``; return the new state and how many weights were cut.
+        """Take the steps on samples in batches of ``size``; return the new state and the number of weights cut.
 
         Losses and errors before each step are added to ``meter``.
         """
