@@ -243,7 +243,7 @@ class Trainer:
         return progress.result()
 
     def begin(self, state: State, rng: np.random.Generator, validation: Samples | None = None) -> Progress:
-        """Return the progress before the first epoch of a run; only early stopping needs the ``validation`` samples."""
+        """Return the progress before the first epoch of a run, whose arguments are described at :meth:`run`."""
         best_cost = np.inf
         if self.early_stopping is not None and validation is not None:
             best_cost = measure(self.manifold, self.cost, state, validation).cost
