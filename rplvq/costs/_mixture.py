@@ -148,8 +148,7 @@ def as_soft(targets: Array, n_classes: int) -> Array:
 
 
 def smoothed(targets: Array, n_classes: int, total: float) -> Array:
-    """Return class probabilities (M, C) as if one more sample of unknown class were added to samples of weight M."""
-    # Without it a few held-out samples that happen to be right would be recalibrated to probabilities of 1.
+    """Return class probabilities (M, C) as if one sample of unknown class were added to samples of a total weight."""
     return (as_soft(targets, n_classes) * total + 1 / n_classes) / (total + 1)
 
 

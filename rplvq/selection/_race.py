@@ -25,6 +25,11 @@ CLEAR = 2.0
 
 On 46 problems under the affine-invariant metric z of 1.5, 2 and 2.25 gave mean accuracies of 0.786, 0.785 and 0.784,
 and the largest mean loss against the class means was 0.006, 0.001 and 0.001."""
+UNSURE = 0.5
+"""Number of samples of unknown class that are added where sigma2 is calibrated.
+
+With 1, 0.5 and 0.25 the mean log-loss was 0.521, 0.519 and 0.518 on 24 problems, 0.950, 0.944 and 0.942 on 19 others.
+On nine with 4 to 16 samples per class it was 0.901, 0.904 and 0.909, with calibration errors of 0.095, 0.088 and 0.084."""
 MIN_HELD_OUT = 10
 """Smallest number of held-out samples by which anything is chosen: fewer have no usable standard error."""
 
@@ -55,14 +60,15 @@ class Race(NamedTuple):
     def calibration(self, cost: Cost, reached: float) -> float:
         """Return the recalibrated sigma2 of the winner over the sigma2 that its trials ``reached``.
 
-        It is calibrated on one more sample of unknown class, because a few samples that happen to be classified
+        Half a sample of unknown class is added to those held out, because a few samples that happen to be classified
         correctly would otherwise make all probabilities 1.
         """
         won = self.scores[self.winner]
         if won.sqdist is None or not won.candidate.is_rule:
             return 1.0
         weights = self.held.filled_weights[: len(won.sqdist)]
-        unsure = smoothed(self.held.targets[: len(weights)], int(won.labels.max()) + 1, float(weights.sum()))
+        total = float(weights.sum()) / UNSURE
+        unsure = smoothed(self.held.targets[: len(weights)], int(won.labels.max()) + 1, total)
         return calibrated_loss(cost, won.sqdist, unsure, won.labels, won.sigma2, weights)[1] / reached
 
 
