@@ -29,7 +29,7 @@ UNSURE = 0.5
 """Number of samples of unknown class that are added where sigma2 is calibrated.
 
 With 1, 0.5 and 0.25 the mean log-loss was 0.521, 0.519 and 0.518 on 24 problems, 0.950, 0.944 and 0.942 on 19 others.
-On nine with 4 to 16 samples per class it was 0.901, 0.904 and 0.909, with calibration errors of 0.095, 0.088 and 0.084."""
+On nine with 4 to 16 samples per class it was 0.901, 0.904 and 0.909, with ECE of 0.095, 0.088 and 0.084."""
 MIN_HELD_OUT = 10
 """Smallest number of held-out samples by which anything is chosen: fewer have no usable standard error."""
 
