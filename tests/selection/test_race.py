@@ -323,14 +323,14 @@ def test_few_held_out_samples_choose_nothing():
 
 
 @pytest.mark.parametrize("is_rule", [True, False])
-def test_the_winner_of_a_rule_is_recalibrated_with_one_sample_of_unknown_class(is_rule):
+def test_the_winner_of_a_rule_is_recalibrated_with_half_a_sample_of_unknown_class(is_rule):
     """The least loss by SciPy alone."""
     candidates = [Candidate("value", Constant(1.0), is_rule=is_rule), STILL["untrained"]]
     folds = [Planted({"value": 19, "untrained": 5}, []) for _ in range(4)]
     found = race(RSLVQ(), folds, candidates, [1.0, 1.0], 4, 5)
     count = len(found.scores[found.winner].losses)
     soft = np.append(np.eye(2)[found.held.classes[:count]], [[0.5, 0.5]], axis=0)
-    soft = (count * soft[:-1] + soft[-1]) / (count + 1)  # that label, spread over the others
+    soft = (count * soft[:-1] + soft[-1] / 2) / (count + 0.5)  # half of that label, spread over the others
 
     def loss(log_sigma2):
         log_p = log_softmax(-found.scores[found.winner].sqdist / 2 / np.exp(log_sigma2), axis=1)
