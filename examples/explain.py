@@ -5,8 +5,7 @@ signed share of the margin by which the predicted class won. This margin is the 
 prototype of another class, minus that to the nearest prototype of the predicted class.
 
 Moving a hand weakens the rhythm over the opposite hand area. The trial in the figure is predicted as left hand, because
-its rhythm at C4 is weak: component 21 has the power 1.17, beside 2.84 in the prototype of the right hand. Powers are in
-units of the prototype of the predicted class. Training exaggerates them.
+its rhythm at C4 is weak. Powers are in units of the prototype of the predicted class. Training exaggerates them.
 
 Do shares mean something? Deleting the component with the largest of 22 shares, from the trial and both prototypes,
 changes 50 % of the predictions; deleting a random one changes 7 %. Deleting channels in the order of their shares for
