@@ -77,23 +77,23 @@ def few_compositions(folder: pathlib.Path) -> str:
 
 
 def amounts(folder: pathlib.Path) -> str:
-    """Return the table of gains by amount of training: the mean, the worst, and how many are bad without a warning."""
+    """Return the table of gains by amount of training: mean / worst, and how many are bad without a warning."""
     rows = []
     for data in compositions_.DATA:
         names = [f"compositions-amounts-{data}-{metric}" for metric in compositions_.FEW_METRICS]
         fits = [fit for name in names for record in load(folder, name) for fit in record["result"].items()]
-        cells = [
+        by_amount = [
             [fit for name, fit in fits if name.startswith(f"amount {amount:g},")] for amount in compositions_.AMOUNTS
         ]
         if fits:
-            rows.append([f"{data} [{len(cells[0])}]", *(_gains(cell) for cell in cells)])
-    return table(["data", *(f"amount {amount:g}" for amount in compositions_.AMOUNTS)], rows)
+            silent = [sum(gain < -compositions_.BAD and not warned for gain, warned in cell) for cell in by_amount]
+            rows.append([data, *map(_gains, by_amount), ", ".join(map(str, silent))])
+    return table(["data", *(f"{amount:g}" for amount in compositions_.AMOUNTS), "silent"], rows)
 
 
 def _gains(fits: Sequence[tuple[float, bool]]) -> str:
     gains = [gain for gain, _ in fits]
-    silent = sum(gain < -compositions_.BAD and not warned for gain, warned in fits)
-    return f"{np.mean(gains):+.3f}, worst {min(gains):+.3f}" + (f", {silent} silent" if silent else "")
+    return f"{np.mean(gains):+.2f} / {min(gains):+.2f}"
 
 
 OUTCOME = ("bad", "bad, no warning", "better, warned", "worst", "mean gain")
