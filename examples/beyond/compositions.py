@@ -191,14 +191,14 @@ def _jobs() -> Iterator[Job]:
     for data, metric, cost in product(GRID, METRICS, COSTS):
         settings = {"data": data, "metric": metric, "epochs": list(EPOCHS)}
         yield Job(f"compositions-{data}-{metric}", cost, 0, settings, score)
-    for data, metric in product(DATA, FEW_METRICS):
-        if data != "digits" and (data not in NEEDS or is_available(NEEDS[data])):
+    available = [data for data in DATA if data not in NEEDS or is_available(NEEDS[data])]
+    for data, metric in product(available, FEW_METRICS):
+        if data != "digits":
             settings = {"data": data, "metric": metric, "epochs": list(FEW_EPOCHS), "few": True}
             yield Job(f"compositions-few-{data}-{metric}", "RSLVQ", 0, settings, score)
-    for data, metric, repetition in product(DATA, FEW_METRICS, range(3)):
-        if data not in NEEDS or is_available(NEEDS[data]):
-            settings = {"data": data, "metric": metric, "epochs": list(EPOCHS), "amounts": True}
-            yield Job(f"compositions-amounts-{data}-{metric}", "RSLVQ", repetition, settings, score)
+    for data, metric, repetition in product(available, FEW_METRICS, range(3)):
+        settings = {"data": data, "metric": metric, "epochs": list(EPOCHS), "amounts": True}
+        yield Job(f"compositions-amounts-{data}-{metric}", "RSLVQ", repetition, settings, score)
 
 
 def jobs(quick: bool = False) -> list[Job]:

@@ -53,10 +53,15 @@ def batches(folder: pathlib.Path) -> str:
     return table(["data, steps", "cost", "accuracy"], rows)
 
 
+def _fits(folder: pathlib.Path, names: Sequence[str]) -> list[tuple[str, tuple[float, bool]]]:
+    """Return the fits of some experiments: their setting, the gain over the class means, and whether they warned."""
+    return [fit for name in names for record in load(folder, name) for fit in record["result"].items()]
+
+
 def compositions(folder: pathlib.Path) -> str:
     """Return the table of bad fits by setting, over all costs, metrics, data and numbers of epochs of the grid."""
     names = [f"compositions-{data}-{metric}" for data, metric in product(compositions_.GRID, compositions_.METRICS)]
-    fits = [fit for name in names for record in load(folder, name) for fit in record["result"].items()]
+    fits = _fits(folder, names)
     rows = []
     for setting in compositions_.SCHEDULES:
         wanted = [f"{setting}, {epochs}" for epochs in compositions_.EPOCHS]
@@ -70,7 +75,7 @@ def few_compositions(folder: pathlib.Path) -> str:
     rows = []
     for data in compositions_.DATA:
         names = [f"compositions-few-{data}-{metric}" for metric in compositions_.FEW_METRICS]
-        fits = [fit for name in names for record in load(folder, name) for fit in record["result"].values()]
+        fits = [fit for _, fit in _fits(folder, names)]
         if fits:
             rows.append([f"{data}, {len(fits)} fits", *_outcome(fits)])
     return table(["data", *OUTCOME], rows)
@@ -81,13 +86,13 @@ def amounts(folder: pathlib.Path) -> str:
     rows = []
     for data in compositions_.DATA:
         names = [f"compositions-amounts-{data}-{metric}" for metric in compositions_.FEW_METRICS]
-        fits = [fit for name in names for record in load(folder, name) for fit in record["result"].items()]
+        fits = _fits(folder, names)
         by_amount = [
             [fit for name, fit in fits if name.startswith(f"amount {amount:g},")] for amount in compositions_.AMOUNTS
         ]
         if fits:
-            silent = [sum(gain < -compositions_.BAD and not warned for gain, warned in cell) for cell in by_amount]
-            rows.append([data, *map(_gains, by_amount), ", ".join(map(str, silent))])
+            _, silent, *_ = zip(*map(_outcome, by_amount), strict=True)
+            rows.append([data, *map(_gains, by_amount), ", ".join(silent)])
     return table(["data", *(f"{amount:g}" for amount in compositions_.AMOUNTS), "silent"], rows)
 
 

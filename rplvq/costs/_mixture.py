@@ -147,9 +147,9 @@ def as_soft(targets: Array, n_classes: int) -> Array:
     return targets
 
 
-def smoothed(targets: Array, n_classes: int, total: float) -> Array:
-    """Return class probabilities (M, C) as if one sample of unknown class were added to samples of a total weight."""
-    return (as_soft(targets, n_classes) * total + 1 / n_classes) / (total + 1)
+def smoothed(targets: Array, n_classes: int, total: float, unsure: float = 1.0) -> Array:
+    """Return class probabilities (M, C) as if ``unsure`` samples of unknown class joined those of weight ``total``."""
+    return (as_soft(targets, n_classes) * total + unsure / n_classes) / (total + unsure)
 
 
 def sample_losses(cost: Cost, sqdist: Array, targets: Array, labels: Array, sigma2: float) -> Array:

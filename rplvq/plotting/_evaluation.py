@@ -54,6 +54,7 @@ def plot_comparison(comparison: Comparison, metric: str | None = None, ax: Axes 
     order = np.argsort(-scores.mean(axis=1), kind="stable")
     ax = new_axes(ax, WIDTH, FRAME_HEIGHT + ROW_HEIGHT * len(order))
     n_folds = scores.shape[1]
+    # A fold has the same height in each row, so that the eye can follow it.
     offsets = np.linspace(-0.22, 0.22, n_folds) if n_folds > 1 else np.zeros(1)
     for row, e in enumerate(order):
         ax.scatter(scores[e], row + offsets, s=22, color=BLUE, alpha=0.55, linewidths=0, zorder=2)

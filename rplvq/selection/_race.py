@@ -67,9 +67,9 @@ class Race(NamedTuple):
         if won.sqdist is None or not won.candidate.is_rule:
             return 1.0
         weights = self.held.filled_weights[: len(won.sqdist)]
-        total = float(weights.sum()) / UNSURE
-        unsure = smoothed(self.held.targets[: len(weights)], int(won.labels.max()) + 1, total)
-        return calibrated_loss(cost, won.sqdist, unsure, won.labels, won.sigma2, weights)[1] / reached
+        n_classes = int(won.labels.max()) + 1
+        targets = smoothed(self.held.targets[: len(weights)], n_classes, float(weights.sum()), UNSURE)
+        return calibrated_loss(cost, won.sqdist, targets, won.labels, won.sigma2, weights)[1] / reached
 
 
 def difference(losses: Array, others: Array, held: Samples) -> tuple[float, float]:

@@ -61,8 +61,7 @@ def run_block(
 ) -> tuple[Prototypes, Array, Array, int]:
     """Take one compiled step per sample of a block of M samples.
 
-    Returns the moved prototypes, squared distances (M, K) and losses (M,) before each step, and how many weights were
-    cut.
+    Returns moved prototypes, squared distances (M, K) and losses (M,) before each step, and the number of weights cut.
     """
     codes = np.asarray(samples.codes)
     targets = np.ascontiguousarray(as_soft(samples.targets, rules.classes.shape[1]), dtype=float)
