@@ -133,7 +133,8 @@ def check_labels(
     if more and same_type(names, classes):
         with np.errstate(all="ignore"):  # 2.0 is the class 2, but 300 does not fit into uint8
             same = names.astype(classes.dtype)
-        classes = np.union1d(classes, same if np.array_equal(same, names) else names)
+        fits = np.array_equal(same, names)
+        classes = np.union1d(classes, same if fits else names)
     elif unknown.any():
         index = int(np.argmax(unknown[targets]))
         raise ValueError(f"y[{index}] is {array.tolist()[index]!r}, which is not among the classes {classes.tolist()}")
@@ -157,7 +158,9 @@ def check_soft_labels(array: Array, classes: Array | None = None) -> tuple[Array
         raise ValueError(f"soft labels must sum to one: y[{index}] sums to {sums[index]:.9g}")
     if classes is not None and len(classes) != soft.shape[1]:
         raise ValueError(f"soft labels y have {soft.shape[1]} columns for {len(classes)} classes")
-    return np.arange(soft.shape[1]) if classes is None else classes, soft / sums[:, None]
+    if classes is None:
+        classes = np.arange(soft.shape[1])
+    return classes, soft / sums[:, None]
 
 
 def check_weights(sample_weight: ArrayLike | None, n_samples: int) -> Array | None:
@@ -232,7 +235,8 @@ def check_class_sizes(targets: Array, weights: Array | None, counts: tuple[int, 
     hard = hard_targets(targets)
     has = "has" if targets.ndim == 1 else "is the likeliest class of"
     # A sample of weight w is w copies: equal samples have been merged into one by now.
-    sizes = np.bincount(hard, None if weights is None else np.ceil(weights), minlength=len(classes))
+    copies = None if weights is None else np.ceil(weights)
+    sizes = np.bincount(hard, copies, minlength=len(classes))
     for size, count, label in zip(sizes, counts, classes.tolist(), strict=True):
         if size < count:
             raise ValueError(

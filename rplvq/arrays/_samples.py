@@ -51,7 +51,8 @@ def distinct(
     order, run = _order_and_runs(targets, codes, rows=ascending)
     begins = np.flatnonzero(run == np.arange(len(run)))
     counts = as_counts(np.add.reduceat(weights[order], begins), shares=shares)
-    return order[begins], None if (counts == 1).all() else counts
+    is_plain = (counts == 1).all()
+    return order[begins], None if is_plain else counts
 
 
 def as_counts(weights: Array, *, shares: bool = False) -> Array:
@@ -63,7 +64,8 @@ def as_counts(weights: Array, *, shares: bool = False) -> Array:
     if weights.mean() <= MOST_VISITS and not (shares and weights.max() < 1):
         return weights
     relative = weights / weights.max()  # equal weights become equal integers, without rounding
-    return np.asarray(relative * ((1 if shares else MOST_VISITS) / relative.mean()))
+    mean = 1 if shares else MOST_VISITS
+    return np.asarray(relative * (mean / relative.mean()))
 
 
 def repeats(codes: Array, targets: Array) -> Array:
@@ -144,14 +146,17 @@ def _numbers(*arrays: Array) -> Iterator[Callable[[Array], Array]]:
 
     for values in arrays:
         for place in np.ndindex(values.shape[1:]):
-            for part in ("real", "imag") if np.iscomplexobj(values) else ("real",):
-                yield reader(values, place, part)
+            yield reader(values, place, "real")
+            if np.iscomplexobj(values):
+                yield reader(values, place, "imag")
 
 
 def row_slices(n_rows: int, bytes_per_row: int, at_most: int | None = None) -> list[slice]:
     """Cut rows 0..n_rows into slices of at most ``at_most`` rows whose temporary memory fits the budget."""
     length = max(1, BUDGET_BYTES // max(1, bytes_per_row))
-    return _slices(n_rows, length if at_most is None else max(1, min(length, at_most)))
+    if at_most is not None:
+        length = max(1, min(length, at_most))
+    return _slices(n_rows, length)
 
 
 def block_slices(n_rows: int, bytes_per_row: int) -> list[slice]:

@@ -53,9 +53,11 @@ class Combinable:
 
 
 def _cost(_: object, attribute: attrs.Attribute[Any], value: object) -> None:
-    for index, term in enumerate(value if isinstance(value, tuple) else (value,)):
+    is_sum = isinstance(value, tuple)
+    terms: Any = value if is_sum else (value,)
+    for index, term in enumerate(terms):
         if isinstance(term, type) or not callable(term):
-            where = f"{attribute.name}[{index}]" if isinstance(value, tuple) else attribute.name
+            where = f"{attribute.name}[{index}]" if is_sum else attribute.name
             raise ValueError(f"{where} must be a cost, got {term!r}")
 
 
@@ -118,7 +120,10 @@ class ScaledCost(Combinable):
 
 def _flat(terms: Iterable[Cost]) -> tuple[Cost, ...]:
     """Attrs converter: replace each sum among the terms by its own terms."""
-    return tuple(inner for term in terms for inner in (term.terms if isinstance(term, SummedCost) else (term,)))
+    flat: list[Cost] = []
+    for term in terms:
+        flat += term.terms if isinstance(term, SummedCost) else [term]
+    return tuple(flat)
 
 
 @library_part

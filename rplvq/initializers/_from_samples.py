@@ -83,7 +83,9 @@ class Members:
     def draw(self, rng: np.random.Generator, sqdist: Array | None = None) -> Array:
         """Draw one sample (1, ...) with probability proportional to its weight times its ``sqdist``, 1 if not given."""
         weights = self.weights if sqdist is None else self.weights * sqdist
-        total = np.cumsum(weights if weights.any() else np.ones_like(weights))
+        if not weights.any():
+            weights = np.ones_like(weights)
+        total = np.cumsum(weights)
         # By rounding it may be one more.
         row = np.searchsorted(total, rng.uniform() * total[-1], side="right").clip(max=len(total) - 1)
         return self.codes[[int(row)]]

@@ -62,7 +62,9 @@ def _naming(path: str | os.PathLike[str]) -> Iterator[None]:
     except (OSError, ValueError) as error:
         number = getattr(error, "errno", None)
         text = f"{os.fsdecode(path)!r} cannot be written: {getattr(error, 'strerror', None) or error}"
-        raise (OSError(text) if number is None else OSError(number, text)) from error
+        if number is None:
+            raise OSError(text) from error
+        raise OSError(number, text) from error
 
 
 def _target(path: str | os.PathLike[str]) -> pathlib.Path:
@@ -128,10 +130,15 @@ def open_members(file: BinaryIO, *, deflated: bool = False) -> Iterator[dict[str
         entries = archive.infolist()
         if len(entries) > MOST_MEMBERS:
             raise ValueError(too_many)
+        formats = {zipfile.ZIP_STORED}
+        most = size
+        if deflated:
+            formats.add(zipfile.ZIP_DEFLATED)
+            most = max(MOST_INFLATION * size, ALWAYS_FINE)
         for entry in entries:
-            if entry.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED if deflated else None):
+            if entry.compress_type not in formats:
                 raise ValueError(f"its member {entry.filename!r} is compressed: store it as numpy.savez does")
-        if sum(entry.file_size for entry in entries) > (max(MOST_INFLATION * size, ALWAYS_FINE) if deflated else size):
+        if sum(entry.file_size for entry in entries) > most:
             raise ValueError(f"its members claim more bytes than a file of {size} bytes holds")
         yield {entry.filename.removesuffix(".npy"): partial(_read_array, archive, entry) for entry in entries}
 

@@ -100,8 +100,10 @@ def load_kernels(build: Callable[..., KernelsT], *folders: Path) -> KernelsT | N
     def surviving(name: str) -> Callable[..., object]:
         def kernel(*arguments: Any) -> object:
             try:
-                kind = (name, len(first) if isinstance(first := arguments[0], tuple) else 1, len(arguments[-1]))
-                with nullcontext() if kind in _called else interrupts_deferred():
+                first = arguments[0]
+                kind = (name, len(first) if isinstance(first, tuple) else 1, len(arguments[-1]))
+                compiling = nullcontext() if kind in _called else interrupts_deferred()
+                with compiling:
                     result = getattr(built[-1], name)(*arguments)
                     note_call(kind)
                 return result

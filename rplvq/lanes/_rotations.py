@@ -235,7 +235,8 @@ def find_order(rounds: int, order: Array) -> None:
     # they turn around.
     n = len(order)
     for i in range(n):
-        way = (rounds + (i if i % 2 == 0 else 2 * n - 1 - i)) % (2 * n)
+        begin = i if i % 2 == 0 else 2 * n - 1 - i
+        way = (begin + rounds) % (2 * n)
         order[i] = way if way < n else 2 * n - 1 - way
 
 

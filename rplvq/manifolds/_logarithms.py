@@ -90,7 +90,7 @@ def of_two_by_two(matrices: Array, smallest: float) -> Array | None:
     x = np.sqrt(gap * gap + (square + TINY))
     double = x + x
     slope = np.log1p(double * (1 + x) / product) / double
-    level = np.log(mean) + 0.5 * np.log(product)
+    level = np.log(mean * np.sqrt(product))
     gap *= slope
     result = np.empty_like(matrices)
     np.add(level, gap, out=result[:, 0, 0])
@@ -169,7 +169,9 @@ def whitened_spectra(kernels: LaneKernels, factors: Array, samples: Array) -> tu
         roots = np.linalg.cholesky(samples)
     except np.linalg.LinAlgError:
         return None
-    pairs = (factors @ roots[:, None] if factors.ndim == 4 else factors.reshape(count * n, n) @ roots).reshape(-1, n, n)
+    has_own = factors.ndim == 4
+    pairs = factors @ roots[:, None] if has_own else factors.reshape(count * n, n) @ roots
+    pairs = pairs.reshape(-1, n, n)
     squares, lanes = rotated(kernels, pairs)
     columns = from_lanes(lanes, len(pairs), n, WIDTH)
     columns /= np.sqrt(squares)[..., None]

@@ -372,7 +372,8 @@ def _together(
                 step = step_of(1 / step + _inner(back, ahead) / _inner(back, back))
             enough = TOLERANCE**2 * values
             if is_part:
-                enough = np.maximum(enough, (NEARLY_FLAT if n_pass == 1 else 0.01) ** 2 * first)
+                gradient = NEARLY_FLAT if n_pass == 1 else 0.01
+                enough = np.maximum(enough, gradient**2 * first)
             done = running & ((squares <= enough) | (values <= negligible))
             now = np.asarray(point)
             point = manifold.exp(point, step.reshape(column) * ahead)

@@ -90,7 +90,8 @@ class MissingChannels:
         center = shares @ vectors
         deviations = np.sqrt(shares)[:, None] * (vectors - center)
         is_wide = len(points) < len(center)  # then the products of the samples are the smaller matrix
-        variances, basis = np.linalg.eigh(deviations @ deviations.T if is_wide else deviations.T @ deviations)
+        products = deviations @ deviations.T if is_wide else deviations.T @ deviations
+        variances, basis = np.linalg.eigh(products)
         total = float(variances.sum())
         n_kept = min(MOST_DIRECTIONS, len(points) // 2, len(center) // 2)
         if not total > COINCIDENT or not n_kept:

@@ -175,7 +175,8 @@ class Product:
             if array.ndim < 2 or array.shape != (len(arrays[0]), *wanted):
                 remedy = ". If factors have different shapes, state them: Product(..., shapes=...)"
                 advice = "" if self.shapes else remedy
-                expected = ", ".join(map(str, (len(arrays[0]) if arrays[0].ndim else "N", *wanted)))
+                n_points = len(arrays[0]) if arrays[0].ndim else "N"
+                expected = ", ".join(map(str, (n_points, *wanted)))
                 raise ValueError(f"parts[{index}] has shape {array.shape}, expected ({expected}){advice}")
         return join(arrays, self.shapes)
 

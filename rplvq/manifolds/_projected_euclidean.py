@@ -95,7 +95,8 @@ class ProjectedEuclidean(FlatMethods):
     def _raised(self, moved: Array, before: Array) -> Array:
         """Raise, in place, the eigenvalues below the floor of ``moved``, which were at ``before`` (K, n, n)."""
         eigenvalues, eigenvectors = np.linalg.eigh(moved)
-        floor = self.floor(moved.shape[-1]) * (mean_eigenvalue(before) if self.relative else np.ones(len(moved)))
+        unit = mean_eigenvalue(before) if self.relative else np.ones(len(moved))
+        floor = self.floor(moved.shape[-1]) * unit
         low = eigenvalues[:, 0] < floor  # the others keep their bits
         if low.any():
             moved[low] = from_spectrum(np.maximum(eigenvalues[low], floor[low, None]), eigenvectors[low])

@@ -237,7 +237,9 @@ class _Within:
     @property
     def trace(self) -> float:
         """The trace of the scatter."""
-        return float(np.trace(self.scatter) if self.spectrum is None else self.spectrum[0].sum())
+        if self.spectrum is None:
+            return float(np.trace(self.scatter))
+        return float(self.spectrum[0].sum())
 
     def deviations(self) -> Iterator[tuple[slice, Array]]:
         """Yield slices of the samples, and their deviations (B, m) from the means of their groups."""
@@ -254,7 +256,8 @@ def _ledoit_wolf(data: _Within) -> float:
     """Return the shrinkage of :func:`sklearn.covariance.ledoit_wolf`, which does not support weights."""
     total = float(data.weights.sum())
     m = data.means.shape[1]
-    entries = (data.scatter if data.spectrum is None else data.spectrum[0]) / total
+    entries = data.scatter if data.spectrum is None else data.spectrum[0]
+    entries = entries / total
     square = float(np.vdot(entries, entries))
     variance = data.trace / total / m
     fourth = sum(data.weights[part] @ np.vecdot(own, own) ** 2 for part, own in data.deviations()) / total

@@ -322,7 +322,8 @@ class Fold:
             sqdist = distances(self.trainer.manifold, prototypes, self.held.codes)
         except (ValueError, FloatingPointError):
             return Judged(None, labels)
-        return Judged(sqdist if np.isfinite(sqdist).all() else None, labels)
+        is_finite = np.isfinite(sqdist).all()
+        return Judged(sqdist if is_finite else None, labels)
 
 
 def make_folds(

@@ -158,9 +158,11 @@ def _discriminant(
     if not (is_one_each and places_means(trainer.initializer)):
         return None, means
     codes = materialise(discriminant_beside, samples.codes)
-    found = discriminant_beside(trainer.manifold, codes, samples.targets, samples.weights, np.asarray(means))
+    discriminant = discriminant_beside(trainer.manifold, codes, samples.targets, samples.weights, np.asarray(means))
+    if discriminant is None:
+        return None, means
     try:
-        return found, means if found is None else found.prototypes()
+        return discriminant, discriminant.prototypes()
     except ValueError:  # its prototypes are no points of the manifold
         return None, means
 

@@ -80,7 +80,8 @@ def difference(losses: Array, others: Array, held: Samples) -> tuple[float, floa
     count = min(len(losses), len(others))
     is_impossible = np.isinf(losses).any()
     if np.isinf(others).any():
-        return (0.0 if is_impossible else -np.inf), 0.0
+        mean = 0.0 if is_impossible else -np.inf
+        return mean, 0.0
     if is_impossible:
         return np.inf, 0.0
     weights, change = held.filled_weights[:count], losses[:count] - others[:count]

@@ -108,13 +108,14 @@ class Progress(NamedTuple):
         """Return the progress one epoch later, with its ``state`` and its ``row`` of the history."""
         return self._replace(state=state, rows=(*self.rows, row), rng=rng.bit_generator.state)
 
-    def with_row(self, found: dict[str, float]) -> Progress:
+    def with_row(self, values: dict[str, float]) -> Progress:
         """Return this progress with these values added to the last row of the history."""
-        return self._replace(rows=(*self.rows[:-1], self.row | found))
+        return self._replace(rows=(*self.rows[:-1], self.row | values))
 
     def result(self) -> Result:
         """Return the history and the final state, which is the best one under early stopping, else the last one."""
-        return Result(self.best if self.best_cost < np.inf else self.state, columns(list(self.rows)))
+        state = self.best if self.best_cost < np.inf else self.state
+        return Result(state, columns(list(self.rows)))
 
 
 class Score(NamedTuple):
@@ -236,7 +237,9 @@ def if_possible(cost: Cost) -> Cost:
 def untrained_history(state: State, score: Score, validation: Score | None = None) -> dict[str, Array]:
     """Return the history of a fit without epochs: one entry for epoch 0."""
     row = history_row(state, score, 0, 0.0)
-    return columns([row if validation is None else row | validation_row(validation)])
+    if validation is not None:
+        row |= validation_row(validation)
+    return columns([row])
 
 
 def columns(rows: list[dict[str, float]]) -> dict[str, Array]:

@@ -136,7 +136,7 @@ class Trainer:
         evidence = cache(partial(initial_evidence, self.manifold, self.cost, prototypes, labels, samples))
         sigma2 = resolve_sigma2(self.sigma2, evidence)
         n_total = n_samples or samples.total_weight
-        batch = max(n_total if self.batch_size is None else min(self.batch_size, n_total), 1.0)
+        batch = max(min(self.batch_size or n_total, n_total), 1.0)
 
         def of_share(share: Schedule) -> ShareStep:
             steps = step_of_share(share, sigma2, self.cost, self.max_epochs, evidence)

@@ -109,7 +109,9 @@ def add_margin(sqdist: Array, target: Array, rules: Rules, t: int, slope: Array)
     # Divide by the sum twice instead of by its square, which would overflow for large distances.
     inverse = 1.0 / max(ahead + behind, COINCIDENT)
     decay = math.exp(-abs(steepness * (ahead * inverse - behind * inverse)))  # at most 1, so nothing overflows
-    loss = (1.0 if ahead > behind else decay) / (1.0 + decay)
+    loss = decay / (1.0 + decay)
+    if ahead > behind:
+        loss = 1.0 / (1.0 + decay)
     if ahead + behind > COINCIDENT:
         rate = 2.0 * steepness * decay / ((1.0 + decay) * (1.0 + decay)) * inverse
         slope[right] += factor * rate * behind * inverse

@@ -115,7 +115,10 @@ def runs_compiled(kind: Kind, saved: float, n_visits: int) -> bool:
 
 def saved_seconds(n: int, count: int, is_complex: bool) -> float:
     """Return the estimated seconds that one step for ``count`` prototypes saves if it runs compiled and not plain."""
-    plain = 3e-5 + count * (1.5e-6 + 9.5e-8 * n * n) * (2 if is_complex else 1)
+    per_prototype = 1.5e-6 + 9.5e-8 * n * n
+    if is_complex:
+        per_prototype *= 2
+    plain = 3e-5 + count * per_prototype
     return plain * max(0.0, 1 - relative_time(n, count, is_complex) / (LAPACK_OVERHEAD * count))
 
 

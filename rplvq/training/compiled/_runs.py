@@ -175,7 +175,9 @@ def laid(matrices: Array, codes: Array, *, transposed: bool = True) -> Laid:
     dtype = np.result_type(matrices, codes)
     count, n = matrices.shape[:2]
     width = lane_width(n, count, dtype.kind == "c")
-    matrices = np.array(matrices.swapaxes(1, 2) if transposed else matrices, dtype=dtype, order="C")
+    if transposed:
+        matrices = matrices.swapaxes(1, 2)
+    matrices = np.array(matrices, dtype=dtype, order="C")
     lanes = into_lanes(matrices, width)
     samples = np.ascontiguousarray(codes.astype(dtype, copy=False))
     return Laid(lanes, samples, count, n, width)
@@ -302,7 +304,8 @@ def compiled_steps(
     paces = state.memory is None or kernel_of(state.step_schedule, "update", "observe") in PACES
     rules = None
     if want is not False and size == 1 and paces:
-        limits = (np.inf if caps[0] is None else caps[0], caps[1])
+        max_weight, max_length = caps
+        limits = (np.inf if max_weight is None else max_weight, max_length)
         pace = (state.step_size, *CONSTANT)
         rules = rules_of(manifold, cost, samples.targets, state.labels, state.sigma2, limits, pace)
     known = rules is not None or (want is not False and decomposes(manifold, size))
