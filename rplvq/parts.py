@@ -195,9 +195,25 @@ def what_lacks(value: object, methods: Iterable[str]) -> str:
     return f"it lacks {', '.join(told)}" if told else ""
 
 
+def what_refuses(part: Callable[..., object], arguments: tuple[str, ...]) -> str:
+    """Return why a part of the user's own cannot be called with these arguments by position, or "" if it can."""
+    if known_part(type(part).__name__) is type(part):
+        return ""
+    try:
+        signature(part).bind(*arguments)
+    except TypeError as error:
+        return f"it is called with ({', '.join(arguments)}), but has {error}"
+    except ValueError:  # a function of C need not state its signature
+        pass
+    return ""
+
+
 def require_methods(name: str, value: object, methods: Iterable[str], kind: str) -> None:
     """Raise ValueError unless ``value`` is an instance with these methods; ``kind`` says what it should be."""
-    if why := what_lacks(value, methods):
+    why = what_lacks(value, methods)
+    if not why and kind in CALLED_WITH:
+        why = what_refuses(cast(Callable[..., object], value), CALLED_WITH[kind])
+    if why:
         raise ValueError(f"{name}={value!r} is not {kind}: {why}")
 
 
@@ -213,6 +229,8 @@ def callables(name: str, value: object) -> tuple[Callable[..., Any], ...]:
     for index, item in enumerate(value or ()):
         if not callable(item):
             raise ValueError(f"{name}[{index}] is {item!r}, which cannot be called")
+        if why := what_refuses(item, CALLED_WITH[name]):
+            raise ValueError(f"{name}[{index}]={item!r}: {why}")
     return tuple(value or ())
 
 

@@ -67,7 +67,13 @@ def inverse_factors(prototypes: Prototypes) -> Array:
     """Return G (K, n, n) with ``G W G^H = I``: the stored factors, or the inverse Cholesky factors of matrices W."""
     if isinstance(prototypes, InverseFactors):
         return prototypes.factors
-    return lower_inverse(np.linalg.cholesky(prototypes))
+    try:
+        return lower_inverse(np.linalg.cholesky(prototypes))
+    except np.linalg.LinAlgError as error:
+        smallest = np.linalg.eigvalsh(prototypes).min(axis=-1)
+        place = int(np.argmax(~(smallest > 0)))
+        rule = f"prototypes[{place}] is not positive definite: its smallest eigenvalue is {smallest[place]:.3g}"
+        raise np.linalg.LinAlgError(rule) from error
 
 
 def whiten(factors: Array, samples: Array) -> Array:

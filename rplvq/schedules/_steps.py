@@ -231,9 +231,16 @@ def stated_or_measured_slope(cost: Cost, sigma2: float, evidence: Callable[[], I
     start = evidence()
 
     def of(sqdist: Array, targets: Array) -> Array:
-        return np.asarray(np.abs(evaluate(cost, sqdist, targets, start.labels, sigma2).slope).max(axis=1))
+        slope = evaluate(cost, sqdist, targets, start.labels, sigma2).slope
+        if slope.dtype.kind == "c":
+            raise ValueError(f"cost {cost!r} returned complex slopes: squared distances are real, and so is a loss")
+        return np.asarray(np.abs(slope).max(axis=1))
 
-    return float(by_block(of, start.sqdist, start.targets).max())
+    largest = by_block(of, start.sqdist, start.targets)
+    if np.isnan(largest).any():
+        first = f"its slope is NaN at squared distances {start.sqdist[np.isnan(largest)][0]}"
+        raise ValueError(f"cost {cost!r}: {first} and sigma2={sigma2:g}, those of a sample before training")
+    return float(largest.max())
 
 
 def step_of_share(

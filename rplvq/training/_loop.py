@@ -114,10 +114,22 @@ def calling(callback: Callback, n_epochs: int, score: Callable[[State], Score], 
         state = progress.state
         answer = callback(EpochReport(state, n_epochs, progress.row, progress, lambda: score(state), origin))
         if isinstance(answer, Mapping):
-            return progress.with_row(dict(answer))
-        return progress._replace(stopped=True) if answer else progress
+            return progress.with_row(_numbers(answer, callback))
+        if answer is None or isinstance(answer, (bool, np.bool_)):
+            return progress._replace(stopped=progress.stopped or bool(answer))
+        raise TypeError(f"callback {callback!r} must return None, True, False or a mapping of numbers, got {answer!r}")
 
     return hook
+
+
+def _numbers(row: Mapping[object, object], callback: Callback) -> dict[str, float]:
+    """Return what a callback adds to the row of an epoch; raise TypeError unless it maps names to numbers."""
+    for name, value in row.items():
+        is_number = isinstance(value, (Real, np.bool_)) or (isinstance(value, np.ndarray) and value.shape == ())
+        if not isinstance(name, str) or name in FIXED or not is_number:
+            rule = f"must map names other than {', '.join(FIXED)} to numbers"
+            raise TypeError(f"callback {callback!r} {rule}, got {{{name!r}: {value!r}}}")
+    return {str(name): float(cast(float, value)) for name, value in row.items()}
 
 
 def hooks_of(

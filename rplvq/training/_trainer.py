@@ -114,10 +114,11 @@ class Trainer:
         """Return K prototypes of the initializer, sorted by label, and their labels (K,); see :meth:`init`."""
         extra = {} if samples.weights is None else {"sample_weight": samples.weights}  # need not be known otherwise
         codes = materialise(type(self.initializer).__call__, samples.codes)
-        prototypes, labels = self.initializer(self.manifold, codes, samples.targets, n_classes, rng, **extra)
-        if len(class_groups(labels).counts) != n_classes:
-            raise ValueError(f"the initializer gave no prototype for class index {n_classes - 1}")
-        return by_class(prototypes, labels)
+        answer = self.initializer(self.manifold, codes, samples.targets, n_classes, rng, **extra)
+        try:
+            return by_class(*check_prototypes(answer, samples.codes.shape[1:], n_classes))
+        except ValueError as error:
+            raise ValueError(f"init={self.initializer!r}: {error}") from error
 
     def start(
         self, prototypes: Prototypes, labels: Array, samples: Samples, n_classes: int, *,
@@ -296,8 +297,10 @@ class Trainer:
             return state
         in_memory = Samples(np.asarray(samples.codes), samples.targets, samples.weights)  # rules index in any way
         window = Window(self.manifold, self.cost, state, in_memory, sweep)
-        for rule in self.growth:
+        for index, rule in enumerate(self.growth):
             window = rule(window)
+            if not isinstance(window, Window):
+                raise TypeError(f"growth[{index}]={rule!r} must return a Window, got {window!r}")
         return window.state
 
     def sweep_and_record(
