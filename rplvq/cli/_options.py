@@ -120,20 +120,16 @@ def _command(
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
-    parser.add_argument("--json", action="store_true", help="print the result as JSON")
+    add = parser.add_argument
+    add("--json", action="store_true", help="print the result as JSON")
     if name != "info":
         default = ["digits"] if name in ("compare", "train") else None
-        _add_data(parser, default)
+        text = f"{', '.join(DATASETS)}, or files with X and y, or folders of such files, read one after the other"
+        text += " (default: digits)" if default else "; .npy files hold X alone. With y, the accuracy is printed, too"
+        add("--data", nargs="+", default=default, required=not default, metavar="NAME|PATH", help=text)
+        add("--x-name", default="X", metavar="NAME", help="array of the samples in .npz files (default: X)")
+        add("--y-name", default="y", metavar="NAME", help="array of the labels in .npz files (default: y)")
     return parser
-
-
-def _add_data(command: argparse.ArgumentParser, default: list[str] | None) -> None:
-    add = command.add_argument
-    text = f"{', '.join(DATASETS)}, or files with X and y, or folders of such files, read one after the other"
-    text += " (default: digits)" if default else "; .npy files hold X alone. With y, the accuracy is printed, too"
-    add("--data", nargs="+", default=default, required=not default, metavar="NAME|PATH", help=text)
-    add("--x-name", default="X", metavar="NAME", help="array of the samples in .npz files (default: X)")
-    add("--y-name", default="y", metavar="NAME", help="array of the labels in .npz files (default: y)")
 
 
 def _add_compare(command: argparse.ArgumentParser) -> None:

@@ -87,8 +87,8 @@ def referenced(manifold: AnyManifold, samples: Samples) -> tuple[AnyManifold, Sa
     """Return the manifold with its reference, if it needs one, and samples of :func:`ambient_of` in its coordinates."""
     if not provides(manifold, Referenced):
         return manifold, samples
-    found, codes = manifold.referenced(samples.codes, samples.classes, samples.weights)
-    return found, attrs.evolve(samples, codes=codes)
+    learned, codes = manifold.referenced(samples.codes, samples.classes, samples.weights)
+    return learned, attrs.evolve(samples, codes=codes)
 
 
 def new_or_resumed(

@@ -225,7 +225,8 @@ def initialize_new_classes(
         wanted, initializer = _initializer_of_one(init, int(counts[index]), len(mine))
         targets = np.zeros(len(mine), dtype=int)
         chosen, _ = initializer(trainer.manifold, mine.codes, targets, 1, rng, sample_weight=mine.filled_weights)
-        state = _replace_prototypes(state, index, np.asarray(chosen))
+        state = without_prototypes(state, np.flatnonzero(state.labels == index))
+        state = with_prototypes(state, np.asarray(chosen), np.full(len(chosen), index))
         sizes[index] = len(chosen)
         unsettled += [label] if len(mine) < SETTLED * wanted else []
     indexed = Samples(pool.codes, np.searchsorted(met, pool.targets), pool.weights)
@@ -253,10 +254,3 @@ def _initializer_of_one(init: Any, wanted: int, n_samples: int) -> tuple[int, In
     if own is not None:
         return wanted, attrs.evolve(init, per_class=counts)
     return wanted, resolve_initializer(init, counts, np.zeros(1, dtype=int))
-
-
-def _replace_prototypes(state: State, label: int, codes: Array) -> State:
-    """Replace the prototypes of one class, which may have none, by others (M, ...)."""
-    if (old := np.flatnonzero(state.labels == label)).size:
-        state = without_prototypes(state, old)
-    return with_prototypes(state, codes, np.full(len(codes), label))
