@@ -12,8 +12,7 @@ from xml.sax.saxutils import escape
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from rplvq.datasets._planes import opened
-from rplvq.datasets._polsar import PolsarScene, holds_data
+from rplvq.datasets._polsar import PolsarScene, holds_data, opened
 from rplvq.exceptions import PointError
 from rplvq.protocols import Array
 
