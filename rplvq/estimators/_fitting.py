@@ -63,8 +63,7 @@ def initializer_of(
 def planned(model: BaseEstimator, trainer: Trainer, n_visits: float) -> Trainer:
     """Return the trainer with as many epochs as so many visits need, see :func:`rplvq.selection.enough_epochs`.
 
-    The number is only reduced if the fit chooses the amount of training, and if nothing else depends on the number: not
-    for full batches, growth, early stopping or schedules of sigma2.
+    Full batches, growth, early stopping, schedules of sigma2 and given steps depend on the number, which then stays.
     """
     rule = resolve_sigma2_rule(model.sigma2)
     is_simple = trainer.batch_size is not None and not trainer.growth and trainer.early_stopping is None
@@ -96,8 +95,8 @@ def new_or_resumed(
 ) -> tuple[Progress | None, Origin]:
     """Return the progress of the checkpoint ``resume``, or None for a new fit, and the origin of the fit.
 
-    The origin holds the parameters, the seed and the data; ValueError is raised if those of the checkpoint differ. The
-    caller checks the progress by :func:`rplvq.io.require_valid`, once the manifold has its reference.
+    ValueError is raised if the parameters, the seed or the data of the checkpoint differ. The caller checks the
+    progress by :func:`rplvq.io.require_valid`, once the manifold has its reference.
     """
     for callback in callables("callbacks", model.callbacks):
         if provides(callback, BeforeFit):  # a Checkpoint refuses a file that cannot be written
@@ -134,8 +133,8 @@ def begin_training(
     ``samples`` are only a part of them. In a stream, and with rules of growth, the fit trains in any case.
     """
     rule = resolve_sigma2_rule(model.sigma2)
-    choice = None
     given = trainer.step_size
+    choice = None
     more = None
     if chooses_counts(model) and not in_stream and trainer.max_epochs > 0:
         more = _two_per_class(trainer, samples, n_classes, rng)
@@ -190,10 +189,9 @@ def store(
 ) -> None:
     """Set all fitted attributes of a RiemannianLVQ in one assignment, after everything that can fail.
 
-    Whoever reads the model in another thread, and Ctrl-C, finds either the old model or the new one.
-
-    ``X`` gives the number of features; None keeps it. ``classes`` (C,) are the labels of all classes, and ``met`` (M,)
-    those of the classes that have prototypes, if some have none. ``choice`` and ``samples`` are those of a new fit.
+    Another thread, and Ctrl-C, find the old model or the new one. ``X`` gives the number of features; None keeps it.
+    ``classes`` (C,) are the labels of all classes, and ``met`` (M,) those that have prototypes, if some have none.
+    ``choice`` and ``samples`` are those of a new fit.
     """
     labels = (classes if met is None else met)[state.labels]
     prototypes = decoded(trainer.manifold, state, labels)

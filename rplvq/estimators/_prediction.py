@@ -27,8 +27,7 @@ FEW_BYTES = 1 << 16
 class PrototypePredictor(TransformerMixin, ClassifierMixin):
     """The methods of :class:`rplvq.RiemannianLVQ` that predict; its Notes say what they take and raise.
 
-    Where they return an array of shape (N, ...), an image of matrices gives one of shape (rows, columns, ...).
-    Everything in them follows from the squared distances to the prototypes. :meth:`predict` has an example of all.
+    All follow from the squared distances to the prototypes. :meth:`predict` has an example of each.
     """
 
     decision: str

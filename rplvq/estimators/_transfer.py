@@ -47,11 +47,11 @@ def _require_classes(model: BaseEstimator) -> None:
 
 @library_estimator(_require_classes)
 class TransferClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
-    """A classifier for one target domain that also learns from labelled samples of other domains.
+    """A classifier for one target domain that also learns from labelled samples of other domains, the sources.
 
-    A domain is a subject, a session or a device. The estimator is fitted on the target's own samples and on those of
-    the other domains, the sources. All sources together count as much as a few own samples, and those that classify the
-    own samples well count most. Bring the domains to a common place first, by :class:`rplvq.Recenter`.
+    A domain is a subject, a session or a device. All sources together count as much as a few own samples of the target,
+    and those that classify these well count most. Bring the domains to a common place first, by
+    :class:`rplvq.Recenter`.
 
     Parameters
     ----------
@@ -97,9 +97,8 @@ class TransferClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     as frequent as among the labelled samples. Samples without labels together weigh a quarter of the labelled ones, and
     none more than a labelled own sample.
 
-    **pyRiemann.** ``weights`` is what ``domain_tradeoff`` of ``MDWM`` is, with sources weighed one by one. Labels
-    "domain/label" of its ``encode_domains`` are accepted as ``y``; then no groups are needed, and the labels that are
-    learned and predicted are the strings behind the last "/".
+    **pyRiemann.** ``weights`` is what ``domain_tradeoff`` of ``MDWM`` is, with sources weighed one by one. Without
+    groups, ``y`` has labels "domain/label" of its ``encode_domains``, and the strings behind the last "/" are learned.
 
     **Metadata.** In metadata routing, fit requests ``groups``, and passes them to an estimator that predicts with them.
 
@@ -137,7 +136,7 @@ class TransferClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     def fit(
         self, X: ArrayLike, y: ArrayLike, groups: ArrayLike | None = None, sample_weight: ArrayLike | None = None
     ) -> Self:
-        """Choose the weight of the sources, and fit the estimator on sources and own samples together.
+        """Choose the weight of the sources, fit the estimator on sources and own samples together, and return self.
 
         Parameters
         ----------

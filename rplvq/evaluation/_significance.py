@@ -151,10 +151,7 @@ def check_test(test: TestName) -> TestName:
 def difference_rows(
     pairs: Sequence[tuple[str, str]], scores: Mapping[str, Array], ratio: float, test: TestName, *, correct: bool = True
 ) -> list[Row]:
-    """Return one dict per pair of names, as :meth:`Comparison.differences` describes them.
-
-    ``scores`` (F,) are by name, ``ratio`` is that of test to training samples, and ``correct`` asks for Holm's method.
-    """
+    """Return a dict per pair as :meth:`Comparison.differences`, from scores (F,) by name; ``ratio`` is test / train."""
     rows: list[Row] = []
     for first, second in pairs:
         a = scores[first]

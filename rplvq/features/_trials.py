@@ -58,7 +58,7 @@ class FeatureTransformer(MatrixTransformer):
     _read: ClassVar[Any] = staticmethod(read_trials)
 
     def fit(self, X: ArrayLike, y: ArrayLike | None = None) -> Self:
-        """Check trials or images X and the parameters, and remember the channels; ValueError as for the function."""
+        """Check trials or images X and the parameters, and remember the channels; errors as the function. Return self."""
         self.fit_transform(X, y)  # only the function knows whether X and the parameters fit each other
         return self
 
@@ -75,7 +75,7 @@ class FeatureTransformer(MatrixTransformer):
         return matrices
 
     def transform(self, X: ArrayLike) -> Array:
-        """Return the matrices (N, ..., n, n) of X; raise ValueError as fit does, or if the channels differ from fit.
+        """Return the matrices (N, ..., n, n) of X; errors as in fit, and ValueError if the channels differ from fit.
 
         A UserWarning is given if most channels have far more or less power than in fit, as in another unit.
         """
