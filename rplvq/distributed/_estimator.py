@@ -242,7 +242,7 @@ def _begun(
     model: RiemannianLVQ, training: DistributedTrainer, some: Samples, n_classes: int, progress: Progress | None,
     rng: np.random.Generator,
 ) -> tuple[DistributedTrainer, Progress]:  # fmt: skip
-    """Return what trains, with one decision for all workers whether steps run compiled, and the progress to begin at."""
+    """Return what trains, with one decision for all workers whether steps run compiled, and the first progress."""
     trainer = training.trainer
     parts = training.partitions
     held = training.held_out

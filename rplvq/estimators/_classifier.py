@@ -466,17 +466,9 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
         return tags
 
     def _check(
-        self,
-        manifold: AnyManifold,
-        X: ArrayLike,
-        y: ArrayLike,
-        weights: ArrayLike | None,
-        classes: Array | None = None,
-        *,
-        groups: ArrayLike | None = None,
-        more: bool = False,
-        in_stream: bool = True,
-    ) -> tuple[Array, Samples]:
+        self, manifold: AnyManifold, X: ArrayLike, y: ArrayLike, weights: ArrayLike | None,
+        classes: Array | None = None, *, groups: ArrayLike | None = None, more: bool = False, in_stream: bool = True,
+    ) -> tuple[Array, Samples]:  # fmt: skip
         """Return classes, with others than the known ones if ``more``, and checked samples in canonical order."""
         by_posterior(self.decision)
         codes = encoded(manifold, X)

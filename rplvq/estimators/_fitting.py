@@ -115,18 +115,10 @@ def new_or_resumed(
 
 
 def begin_training(
-    model: BaseEstimator,
-    trainer: Trainer,
-    prototypes: Prototypes,
-    labels: Array,
-    samples: Samples,
-    n_classes: int,
-    rng: np.random.Generator,
-    *,
-    validation: Samples | None = None,
-    n_samples: float | None = None,
+    model: BaseEstimator, trainer: Trainer, prototypes: Prototypes, labels: Array, samples: Samples, n_classes: int,
+    rng: np.random.Generator, *, validation: Samples | None = None, n_samples: float | None = None,
     in_stream: bool = False,
-) -> tuple[Trainer, Progress]:
+) -> tuple[Trainer, Progress]:  # fmt: skip
     """Return the trainer and the progress before the first epoch; held-out samples choose them if a rule asks so.
 
     ``prototypes`` and ``labels`` (K,) are the first prototypes. ``n_samples`` is the number of samples of the fit, if
@@ -175,18 +167,11 @@ def _two_per_class(trainer: Trainer, samples: Samples, n_classes: int, rng: np.r
 
 
 def store(
-    model: BaseEstimator,
-    X: ArrayLike | None,
-    trainer: Trainer,
-    state: State,
-    classes: Array,
-    rng: np.random.Generator,
-    history: dict[str, Array],
-    met: Array | None = None,
+    model: BaseEstimator, X: ArrayLike | None, trainer: Trainer, state: State, classes: Array,
+    rng: np.random.Generator, history: dict[str, Array], met: Array | None = None,
     stream: Stream = Stream(),  # noqa: B008 - immutable
-    choice: Choice | None = None,
-    samples: Samples | None = None,
-) -> None:
+    choice: Choice | None = None, samples: Samples | None = None,
+) -> None:  # fmt: skip
     """Set all fitted attributes of a RiemannianLVQ in one assignment, after everything that can fail.
 
     Another thread, and Ctrl-C, find the old model or the new one. ``X`` gives the number of features; None keeps it.

@@ -83,10 +83,7 @@ class PrototypePredictor(TransformerMixin, ClassifierMixin):
         return model._over(X, lambda *ends: np.exp(model._log_proba(*ends)))
 
     def predict_log_proba(self, X: ArrayLike) -> Array:
-        """Compute the logarithms (N, C) of the class probabilities, which are exact where the probabilities underflow.
-
-        A class that has had no sample yet has minus infinity.
-        """
+        """Compute the logarithms of the probabilities (N, C), exact where these underflow; minus infinity for 0."""
         model = self._snapshot()
         return model._over(X, model._log_proba)
 
@@ -176,11 +173,7 @@ class PrototypePredictor(TransformerMixin, ClassifierMixin):
         return flat.reshape(*image, *flat.shape[1:])
 
     def _over_batch(self, X: Any, answer: Callable[[Prototypes, Array], Array]) -> Array:
-        """Return ``answer(prototypes, codes)`` (N, ...) for all samples, over ``n_jobs`` threads.
-
-        Arrays are validated and processed in chunks, so that data larger than memory (numpy.memmap) are never copied
-        as a whole.
-        """
+        """Return ``answer(prototypes, codes)`` (N, ...) by threads, in chunks, so that X is never copied as a whole."""
         require_jobs("n_jobs", self.n_jobs)
         unmasked(X)
         fits = isinstance(X, np.ndarray) and X.shape[1:] == np.shape(self.state_.prototypes)[1:] and len(X)

@@ -18,10 +18,7 @@ TESTS: dict[TestName, str] = {  # tests of differences, with their names in repo
 
 
 def _differences(a: ArrayLike, b: ArrayLike) -> Array:
-    """Return paired differences (F,) in units of the largest score, rounded to twelve digits.
-
-    Otherwise 0.95 - 0.9 and 0.85 - 0.8 would not be tied, because they differ in the last digit.
-    """
+    """Return paired differences (F,) in units of the largest score, rounded so that 0.95 - 0.9 equals 0.85 - 0.8."""
     first = np.asarray(a, dtype=float)
     second = np.asarray(b, dtype=float)
     if first.ndim != 1 or first.shape != second.shape:

@@ -226,7 +226,7 @@ def spectra_of(matrices: Array, weights: Array, tol: float) -> Spectra:
 
 
 def split_space(matrices: Array, spectra: Spectra, wanted: int | None) -> tuple[Array, Array, Array]:
-    """Return bases of ``wanted``, or all, shared directions and of the rest, and the shares of matrices that lack it."""
+    """Return bases of ``wanted``, or all, shared directions and of the rest, and the shares of matrices lacking it."""
     n = matrices.shape[1]
     most = int(spectra.ranks.min()) if wanted is None else wanted
     if most == n:
