@@ -55,9 +55,10 @@ for subject in range(1, 10):
     y, test = movements[data[f"s{subject}_y"]], data[f"s{subject}_test"]
     model = RiemannianLVQ(random_state=0).fit(X[~test], y[~test])
     X, y = X[test][::2], y[test][::2]
-    found, of_truth = explain(model, X), explain(model, X, target=y)
-    shares, filters, ratios = (np.array([getattr(e, k) for e in found]) for k in ("shares", "filters", "ratios"))
-    own, other = (model.prototypes_[[getattr(e, k) for e in found]] for k in ("own", "other"))
+    explanations = explain(model, X)
+    of_truth = explain(model, X, target=y)
+    shares, filters, ratios = (np.array([getattr(e, k) for e in explanations]) for k in ("shares", "filters", "ratios"))
+    own, other = (model.prototypes_[[getattr(e, k) for e in explanations]] for k in ("own", "other"))
     orders = {"largest shares": shares, "where the two prototypes differ most": np.abs(np.log(ratios))}
     for name, scores in (orders | {"random": rng.random((144, 22)), "smallest shares": -np.abs(shares)}).items():
         for k in (1, 2, 3, 4, 6, 8):
@@ -68,7 +69,7 @@ for subject in range(1, 10):
         factor = np.ones((144, 22))
         factor[:, channel] = np.sqrt(rng.permutation(X[:, channel, channel]) / X[:, channel, channel])
         importance[channel] -= model.score(X * factor[:, :, None] * factor[:, None], y)
-    kinds = {"largest shares, true class": of_truth, "largest shares, predicted class": found}
+    kinds = {"largest shares, true class": of_truth, "largest shares, predicted class": explanations}
     orders = {name: np.array([e.channels for e in explained]) for name, explained in kinds.items()}
     orders |= {"permutation importance": np.tile(importance, (144, 1)), "random": rng.random((144, 22))}
     for name, scores in orders.items():
@@ -77,7 +78,7 @@ for subject in range(1, 10):
             nearest = np.argmin([sqdist(X, prototype, kept) for prototype in model.prototypes_], axis=0)
             accuracies.setdefault((name, k), []).append(np.mean(model.prototype_labels_[nearest] == y))
     if subject == 3:
-        called = [e for e in found if e.label == "left hand" and e.other_label == "right hand"]
+        called = [e for e in explanations if e.label == "left hand" and e.other_label == "right hand"]
 for title, table in (("predictions that change", changed), ("accuracy", accuracies)):
     deleted = sorted({k for _, k in table})
     print(f"{title + ', k of 22 deleted: k =':40s}{''.join(f'{k:7d}' for k in deleted)}")

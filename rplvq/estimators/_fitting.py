@@ -63,7 +63,8 @@ def initializer_of(
 def planned(model: BaseEstimator, trainer: Trainer, n_visits: float) -> Trainer:
     """Return the trainer with as many epochs as so many visits need, see :func:`rplvq.selection.enough_epochs`.
 
-    Full batches, growth, early stopping, schedules of sigma2 and given steps depend on the number, which then stays.
+    The number stays unless the fit chooses how much to train, and if anything else depends on it: with full batches,
+    growth, early stopping or schedules of sigma2.
     """
     rule = resolve_sigma2_rule(model.sigma2)
     is_simple = trainer.batch_size is not None and not trainer.growth and trainer.early_stopping is None

@@ -219,7 +219,7 @@ def after_change(paces: Paces) -> Paces:
 def leading(paces: Paces) -> int:
     """Return the index of the copy that answers: the mean one, or a kept one of lower loss or fewer errors.
 
-    The fast copy takes over if its loss is lower and its errors are no more, because few samples may rule a loss.
+    The fast one takes over if its loss is lower and its errors are no more: few samples may rule a loss alone.
     """
     loss = paces.losses.sum(axis=0)
     error = paces.errors.sum(axis=0)

@@ -83,7 +83,7 @@ class PrototypePredictor(TransformerMixin, ClassifierMixin):
         return model._over(X, lambda *ends: np.exp(model._log_proba(*ends)))
 
     def predict_log_proba(self, X: ArrayLike) -> Array:
-        """Compute the logarithms of the probabilities (N, C), exact where these underflow; minus infinity for 0."""
+        """Compute the logarithms (N, C) of :meth:`predict_proba`, which are exact where the probabilities underflow."""
         model = self._snapshot()
         return model._over(X, model._log_proba)
 

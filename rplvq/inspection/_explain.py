@@ -163,7 +163,7 @@ def _parts_of(model: BaseEstimator) -> tuple[AnyManifold, Prototypes, Array]:
     if (labels == labels[0]).all():
         label = model.prototype_labels_.tolist()[0]
         raise ValueError(f"model has prototypes of class {label!r} only: there is no margin")
-    return manifold, model.state_.prototypes, labels
+    return model.trainer_.manifold, model.state_.prototypes, labels
 
 
 def _wanted(model: BaseEstimator, X: Any, target: Any) -> Array | None:

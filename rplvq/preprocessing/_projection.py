@@ -159,7 +159,7 @@ class SPDProjection(MatrixTransformer):
         return self
 
     def transform(self, X: ArrayLike) -> Array:
-        """Return ``V^H X V`` (N, p, p), exactly Hermitian and in the units of X; errors at X as in :meth:`fit`."""
+        """Return ``V^H X V`` (N, p, p), exactly Hermitian; ValueError unless X is positive definite (N, n, n)."""
         with single_blas_thread(matrix_size(X)):
             check_is_fitted(self)
             codes = encoded(AffineInvariant(), X)

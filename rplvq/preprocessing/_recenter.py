@@ -78,9 +78,9 @@ class Recenter(MatrixTransformer):
 
     Notes
     -----
-    Without ``online``, a new group is re-centred at the mean of its samples that are passed to transform together. This
-    needs no labels, but a batch that is large enough for its mean to represent the session. The classes should be as
-    frequent in all sessions, because the mean depends on them.
+    Without ``online``, a new group is re-centred at the mean of those of its samples that are passed to transform
+    together. This is transductive: it needs no labels, but a batch that is large enough for its mean to represent the
+    session. The proportions of the classes should be similar in all sessions, because the mean depends on them.
 
     With ``online=True`` a new group is re-centred with past samples alone. Its running mean starts at ``start_`` and
     moves along the geodesic towards each sample in turn, ``A_t = A_{t-1} #_s X_t`` by the share
@@ -89,7 +89,7 @@ class Recenter(MatrixTransformer):
     :class:`StreamingPipeline` does these steps together with those of a classifier.
 
     A group in fit is re-centred at its stored mean until partial_fit gets more of its samples. Its running mean begins
-    there and counts the samples of fit, without a prior. Give a new session a new name, so that its mean moves faster.
+    there and counts the samples of fit, without a prior. A new name lets the mean of a new session follow it faster.
 
     Before fit, partial_fit with ``online`` does what fit does. All methods raise ValueError, before anything is
     changed, if a matrix is not positive definite or of another size, if a group is missing, or if a parameter is
