@@ -405,8 +405,12 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
         ------
         ValueError, FloatingPointError
             As for fit. Also if a label is not among the classes that were named, or has another type; if the first
-            batch holds one class only and ``classes`` is not given; if labels are soft while a class has no sample. A
-            DivergenceWarning says that more than a tenth of the weights (one per sample and prototype) were cut.
+            batch holds one class only and ``classes`` is not given; if labels are soft while a class has no sample.
+
+        Warns
+        -----
+        DivergenceWarning
+            If more than a tenth of the weights of the call (one per sample and prototype) were cut.
 
         Examples
         --------

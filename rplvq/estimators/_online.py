@@ -200,7 +200,7 @@ def initialize_new_classes(
 
     The initializer chooses where they start. They then move to a lower cost of these samples while all other prototypes
     are held (:meth:`rplvq.training.Window.tuned`). The classes ``met`` (M,) have prototypes after this call, and should
-    have ``counts`` (M,). Return their state, and the classes that still have too few samples and begin anew next time.
+    have ``counts`` (M,). Return their state, and the classes with too few samples, which begin anew in the next call.
     """
     labels, pool = late
     unsettled = []

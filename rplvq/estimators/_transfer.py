@@ -47,11 +47,11 @@ def _require_classes(model: BaseEstimator) -> None:
 
 @library_estimator(_require_classes)
 class TransferClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
-    """A classifier for one target domain that also learns from labelled samples of other domains, the sources.
+    """A classifier for one target domain that also learns from labelled samples of other domains.
 
-    A domain is a subject, a session or a device. All sources together count as much as a few own samples of the target,
-    and those that classify these well count most. Bring the domains to a common place first, by
-    :class:`rplvq.Recenter`.
+    A domain is a subject, a session or a device. The estimator is fitted on the target's own samples and on those of
+    the other domains, the sources. All sources together count as much as a few own samples, and those that classify the
+    own samples well count most. Bring the domains to a common place first, by :class:`rplvq.Recenter`.
 
     Parameters
     ----------

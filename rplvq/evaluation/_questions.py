@@ -45,8 +45,8 @@ ANSWERS = {
 class Question(NamedTuple):
     """A ``topic``, and the ``pairs`` of names of estimators, (first, second), whose differences answer it.
 
-    The topic "training" compares trained prototypes with the class means of the same metric, "metric" metrics with each
-    other, and "other" trained prototypes with classifiers of other kinds.
+    The topic "training" stands for trained prototypes against the class means of the same metric, "metric" for metrics
+    against each other, and "other" for trained prototypes against classifiers of other kinds.
     """
 
     topic: str

@@ -75,7 +75,7 @@ class FeatureTransformer(MatrixTransformer):
         return matrices
 
     def transform(self, X: ArrayLike) -> Array:
-        """Return the matrices (N, ..., n, n) of X; errors as in fit, and ValueError if the channels differ from fit.
+        """Return the matrices (N, ..., n, n) of X; raise ValueError as fit does, or if the channels differ from fit.
 
         A UserWarning is given if most channels have far more or less power than in fit, as in another unit.
         """

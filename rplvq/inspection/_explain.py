@@ -92,9 +92,9 @@ def explain(model: BaseEstimator, X: ArrayLike, target: object = None) -> list[E
     Raises
     ------
     TypeError, ValueError
-        If the model is no classifier with prototypes, such as a pipeline; if a sample is invalid; if a label is unknown
-        or has no prototype; if only one class has prototypes; if the manifold has no ``components``; or if
-        ``decision="posterior"`` predicts another class than that of the nearest prototype.
+        If the model is no classifier with prototypes, for example a pipeline; if a sample is invalid; if a label is
+        unknown or has no prototype; if only one class has prototypes; if the manifold has no ``components``; or if,
+        with ``decision="posterior"``, a predicted class is not that of the nearest prototype.
 
     Notes
     -----

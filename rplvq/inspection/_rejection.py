@@ -159,10 +159,10 @@ class RejectOption(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     def fit(self, X: ArrayLike, y: ArrayLike, **params: Any) -> Self:
         """Fit the estimator, find limits of distances, and the threshold if ``coverage`` is given; return self.
 
-        ``X`` and ``y`` are as the estimator takes them, soft labels too. Arrays in ``params`` with one entry per sample
-        are split into folds. ValueError is raised if a parameter is invalid, if the reject label is a class or has
-        another type, or if a class has fewer samples of positive weight than ``cv``. A UserWarning says that random
-        samples are held out, because a fold without whole groups would lack a class.
+        ``X`` and ``y`` are samples and labels, or soft labels, as the estimator takes them. Arrays in ``params`` with
+        one entry per sample are split into folds, too. ValueError is raised if a parameter is invalid, if the reject
+        label is one of the classes or has another type, or if a class has fewer samples of positive weight than ``cv``.
+        A UserWarning says that a fold without whole groups would lack a class, so that random samples are held out.
         """
         self._check_parameters()
         samples = as_rows(X)
@@ -223,8 +223,8 @@ class RejectOption(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     def score_samples(self, X: ArrayLike, **params: object) -> Array:
         """Compute minus the squared distance (N,) to the nearest prototype, in units of the limit of its class.
 
-        Of samples like those of training, 95 % have a value above -1. Small values are anomalies, as in scikit-learn's
-        detectors of outliers. ValueError is raised if the criterion needs no limits.
+        Of samples like the training samples, 95 % have a value above -1. Anomalies have the smallest values, as in
+        scikit-learn's detectors of outliers. ValueError is raised if the criterion needs no limits.
         """
         check_is_fitted(self)
         if self.limits_ is None:
