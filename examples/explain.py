@@ -56,7 +56,6 @@ for subject in range(1, 10):
     model = RiemannianLVQ(random_state=0).fit(X[~test], y[~test])
     X, y = X[test][::2], y[test][::2]
     explanations = explain(model, X)
-    of_truth = explain(model, X, target=y)
     shares, filters, ratios = (np.array([getattr(e, k) for e in explanations]) for k in ("shares", "filters", "ratios"))
     own, other = (model.prototypes_[[getattr(e, k) for e in explanations]] for k in ("own", "other"))
     orders = {"largest shares": shares, "where the two prototypes differ most": np.abs(np.log(ratios))}
@@ -69,7 +68,7 @@ for subject in range(1, 10):
         factor = np.ones((144, 22))
         factor[:, channel] = np.sqrt(rng.permutation(X[:, channel, channel]) / X[:, channel, channel])
         importance[channel] -= model.score(X * factor[:, :, None] * factor[:, None], y)
-    kinds = {"largest shares, true class": of_truth, "largest shares, predicted class": explanations}
+    kinds = {"largest shares, true class": explain(model, X, target=y), "largest shares, predicted class": explanations}
     orders = {name: np.array([e.channels for e in explained]) for name, explained in kinds.items()}
     orders |= {"permutation importance": np.tile(importance, (144, 1)), "random": rng.random((144, 22))}
     for name, scores in orders.items():

@@ -155,7 +155,10 @@ class CommonSubspace(MatrixTransformer):
             return projected
 
     def inverse_transform(self, X: ArrayLike) -> Array:
-        """Return Hermitian X (K, r, r), such as prototypes, in the n channels: ``V X V^H`` (K, n, n), of rank r."""
+        """Return matrices X (K, r, r), such as prototypes, in the n channels: ``V X V^H`` (K, n, n), of rank r.
+
+        Raise ValueError if they have another size or are not Hermitian.
+        """
         check_is_fitted(self)
         matrices = check_hermitian(stacked(X))
         if matrices.shape[1] != self.n_components_:

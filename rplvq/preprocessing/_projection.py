@@ -159,7 +159,10 @@ class SPDProjection(MatrixTransformer):
         return self
 
     def transform(self, X: ArrayLike) -> Array:
-        """Return ``V^H X V`` (N, p, p), exactly Hermitian; ValueError unless X is positive definite (N, n, n)."""
+        """Return ``V^H X V`` (N, p, p), exactly Hermitian and in the units of X, which is as for :meth:`fit`.
+
+        Raise NotFittedError before fit, and ValueError if a matrix is not positive definite or of another size.
+        """
         with single_blas_thread(matrix_size(X)):
             check_is_fitted(self)
             codes = encoded(AffineInvariant(), X)
