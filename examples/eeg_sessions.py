@@ -43,10 +43,10 @@ for row, subject in enumerate(subjects):
     for column, matrices in enumerate((X, *(recenter.transform(X, groups=test) for recenter in recenters))):
         means[row, column] = kappa(RiemannianLVQ(max_epochs=0), matrices, y, test)
         trained[row, column] = kappa(RiemannianLVQ(random_state=0), matrices, y, test)
-    found = [f"{name} {trained[row, k]:.2f} (MDM {means[row, k]:.2f})" for k, name in enumerate(views)]
-    print(f"subject {subject}: kappa {', '.join(found)}")
-found = [f"{name} {trained[:, k].mean():.2f} (MDM {means[:, k].mean():.2f})" for k, name in enumerate(views)]
-print(f"mean      : kappa {', '.join(found)}")
+    kappas = [f"{name} {trained[row, k]:.2f} (MDM {means[row, k]:.2f})" for k, name in enumerate(views)]
+    print(f"subject {subject}: kappa {', '.join(kappas)}")
+kappas = [f"{name} {trained[:, k].mean():.2f} (MDM {means[:, k].mean():.2f})" for k, name in enumerate(views)]
+print(f"mean      : kappa {', '.join(kappas)}")
 
 # %% Three bars per subject, and a dash for the class means
 figure, ax = plt.subplots(figsize=(7, 4), layout="constrained")

@@ -63,13 +63,13 @@ for row, subject in enumerate(subjects):
     for (kind, (plain, centred)), seed in product(enumerate(models), range(repetitions)):
         calibrate, fresh = train_test_split(rest, test_size=0.5, stratify=y[rest], random_state=seed)
         before, after = ((matrices[calibrate], y[calibrate]) for matrices in (X, whole))
-        found = [
+        answers = [
             (sets_of(plain, before, X[fresh], y[fresh]), y[fresh]),
             (sets_of(plain, before, X[day], y[day]), y[day]),
             *((sets_of(centred, after, matrices[day], y[day]), y[day]) for matrices in (whole, online)),
             (sets_of(centred, after, online[day], y[day], labels_follow=True), y[day]),
         ]
-        for column, (sets, truth) in enumerate(found):
+        for column, (sets, truth) in enumerate(answers):
             covered[kind, row, column] += sets[np.arange(len(truth)), truth - 1].mean() / repetitions
             sizes[kind, row, column] += sets.sum(axis=1).mean() / repetitions
 for (column, way), (kind, name) in product(enumerate(ways), enumerate(kinds)):

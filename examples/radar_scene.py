@@ -58,9 +58,9 @@ far = (labels > 0) & ~maximum_filter(is_training_block, 17)
 titles = ["accuracy", *names]
 print(f"{np.count_nonzero(far)} labelled pixels: accuracy, and share of the pixels of each class that is found")
 print(" " * 18, *titles, sep="  ")
-for name, found in (("class means (MDM)", by_means), ("trained", predicted)):
+for name, answers in (("class means (MDM)", by_means), ("trained", predicted)):
     shares = [
-        np.mean(found[far & chosen] == labels[far & chosen]) for chosen in (far, *(labels == k for k in range(1, 6)))
+        np.mean(answers[far & chosen] == labels[far & chosen]) for chosen in (far, *(labels == k for k in range(1, 6)))
     ]
     print(f"{name:18s}", *(f"{share:{len(title)}.3f}" for title, share in zip(titles, shares, strict=True)), sep="  ")
 

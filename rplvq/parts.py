@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping
 from inspect import signature
 from numbers import Real
 from types import MappingProxyType
-from typing import Any, NamedTuple, Self, TypeAlias, TypeVar
+from typing import Any, NamedTuple, Self, TypeAlias, TypeVar, cast
 
 import attrs
 import numpy as np
@@ -26,6 +26,13 @@ MANIFOLD_METHODS = {
     "move": "moves prototypes by weights of shape (B, K)",
 }
 """The methods of a manifold, and what each of them is for."""
+CALLED_WITH = {
+    "a Cost": ("sqdist", "targets", "labels", "sigma2"),
+    "an Initializer": ("manifold", "codes", "targets", "n_classes", "rng"),
+    "growth": ("window",),
+    "callbacks": ("report",),
+}
+"""Arguments of parts that are called, by kind, or by the parameter that holds them."""
 ValueT = TypeVar("ValueT")
 PartT = TypeVar("PartT", bound=type)
 FunctionT = TypeVar("FunctionT", bound=Callable[..., object])

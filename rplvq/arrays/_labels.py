@@ -10,7 +10,7 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from rplvq.arrays._validation import first_bad, precision_of, unmasked
 from rplvq.parts import require_number
-from rplvq.protocols import Array, ArrayLike
+from rplvq.protocols import Array, ArrayLike, Prototypes
 
 MISSING = ("NoneType", "NAType", "NaTType")
 """Names of the types of missing values."""
@@ -161,6 +161,31 @@ def check_soft_labels(array: Array, classes: Array | None = None) -> tuple[Array
     if classes is None:
         classes = np.arange(soft.shape[1])
     return classes, soft / sums[:, None]
+
+
+def check_prototypes(answer: object, shape: tuple[int, ...], n_classes: int) -> tuple[Prototypes, Array]:
+    """Return what an initializer answers: K prototypes, codes of this ``shape``, and their class indices (K,).
+
+    ValueError is raised unless it is a pair of finite prototypes and of integers that contain each class index.
+    """
+    if not isinstance(answer, (tuple, list)) or len(answer) != 2:
+        raise ValueError(f"init must return (prototypes, labels), got {answer!r:.200}")
+    prototypes = np.asarray(answer[0]) if isinstance(answer[0], (list, tuple)) else answer[0]
+    codes = np.asarray(prototypes)
+    labels = np.asarray(answer[1])
+    if labels.ndim != 1 or labels.dtype.kind not in "iu":
+        raise ValueError(f"init labels must be integers of shape (K,), got shape {labels.shape} of {labels.dtype}")
+    if codes.shape != (len(labels), *shape):
+        wanted = (len(labels), *shape)
+        raise ValueError(f"init prototypes must have shape {wanted}, as its labels and the codes, got {codes.shape}")
+    if (row := first_bad((labels < 0) | (labels >= n_classes))) is not None:
+        raise ValueError(f"init labels[{row}] is {labels[row]}, not among class indices 0..{n_classes - 1}")
+    missing = np.setdiff1d(np.arange(n_classes), labels)
+    if len(missing):
+        raise ValueError(f"init has no prototype for class index {missing[0]} of 0..{n_classes - 1}")
+    if (row := first_bad(~np.isfinite(codes).reshape(len(codes), -1).all(axis=1))) is not None:
+        raise ValueError(f"init prototypes[{row}] has entries that are not finite")
+    return prototypes, labels
 
 
 def check_weights(sample_weight: ArrayLike | None, n_samples: int) -> Array | None:

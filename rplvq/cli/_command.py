@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from rplvq._start import INTERRUPTED
 from rplvq.cli._compare import compare_methods
 from rplvq.cli._models import info, predict, stream, train
-from rplvq.cli._options import make_parser
-from rplvq.cli._streams import say
+from rplvq.cli._options import make_parser, say
 from rplvq.exceptions import TrainingInterruptedWarning
 
 COMMANDS = {

@@ -14,8 +14,7 @@ import numpy as np
 
 from rplvq.cli._data import DATASETS, check_samples, draw
 from rplvq.cli._models import read_data, write_json
-from rplvq.cli._options import UsageError
-from rplvq.cli._streams import say
+from rplvq.cli._options import UsageError, say
 from rplvq.evaluation import Comparison, baseline_estimators, compare, default_estimators
 from rplvq.exceptions import interrupts_deferred
 from rplvq.io import replace_file, require_writable

@@ -16,8 +16,7 @@ from sklearn.base import BaseEstimator
 from rplvq.arrays import accuracy
 from rplvq.capabilities import Rejecting, provides
 from rplvq.cli._data import Loaded, Names, load_data, load_groups
-from rplvq.cli._options import STEPS, UsageError
-from rplvq.cli._streams import say
+from rplvq.cli._options import STEPS, UsageError, say
 from rplvq.datasets import PolsarScene, classify_scene
 from rplvq.estimators import RiemannianLVQ
 from rplvq.exceptions import PointError, TrainingInterruptedWarning, interrupts_deferred

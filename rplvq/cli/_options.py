@@ -1,8 +1,9 @@
-"""The options of the command line, and the parsers of their values."""
+"""The options of the command line, the parsers of their values, and what it prints."""
 
 import argparse
 import json
 import math
+import os
 import sys
 from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
@@ -11,7 +12,6 @@ from typing import Any, NoReturn
 from sklearn.base import BaseEstimator
 
 from rplvq.cli._data import BY_FILE, DATASETS
-from rplvq.cli._streams import say
 from rplvq.costs import COSTS
 from rplvq.evaluation import BASELINES, METRICS, TESTS
 from rplvq.features import CommonSubspace, TrialCovariances
@@ -120,20 +120,16 @@ def _command(
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
-    parser.add_argument("--json", action="store_true", help="print the result as JSON")
+    add = parser.add_argument
+    add("--json", action="store_true", help="print the result as JSON")
     if name != "info":
         default = ["digits"] if name in ("compare", "train") else None
-        _add_data(parser, default)
+        text = f"{', '.join(DATASETS)}, or files with X and y, or folders of such files, read one after the other"
+        text += " (default: digits)" if default else "; .npy files hold X alone. With y, the accuracy is printed, too"
+        add("--data", nargs="+", default=default, required=not default, metavar="NAME|PATH", help=text)
+        add("--x-name", default="X", metavar="NAME", help="array of the samples in .npz files (default: X)")
+        add("--y-name", default="y", metavar="NAME", help="array of the labels in .npz files (default: y)")
     return parser
-
-
-def _add_data(command: argparse.ArgumentParser, default: list[str] | None) -> None:
-    add = command.add_argument
-    text = f"{', '.join(DATASETS)}, or files with X and y, or folders of such files, read one after the other"
-    text += " (default: digits)" if default else "; .npy files hold X alone. With y, the accuracy is printed, too"
-    add("--data", nargs="+", default=default, required=not default, metavar="NAME|PATH", help=text)
-    add("--x-name", default="X", metavar="NAME", help="array of the samples in .npz files (default: X)")
-    add("--y-name", default="y", metavar="NAME", help="array of the labels in .npz files (default: y)")
 
 
 def _add_compare(command: argparse.ArgumentParser) -> None:
@@ -272,3 +268,21 @@ def _setting(text: str) -> tuple[str, object]:
         return name, json.loads(value)
     except ValueError:
         return name, value
+
+
+def say(text: str, *, is_error: bool = False) -> None:
+    """Write to standard output, or to standard error; a stream that is closed takes nothing.
+
+    Characters that the encoding of the stream lacks become backslash escapes. OSError is raised if writing fails.
+    """
+    stream = sys.stderr if is_error else sys.stdout
+    if stream is None:  # it was closed before Python started
+        return
+    encoding = getattr(stream, "encoding", None) or "utf-8"
+    try:
+        stream.write(text.encode(encoding, "backslashreplace").decode(encoding))
+        stream.flush()
+    except OSError:
+        # What is left in the buffer goes nowhere. Otherwise Python would try again at exit, and fail with other words.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+        raise

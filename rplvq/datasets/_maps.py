@@ -12,14 +12,11 @@ from xml.sax.saxutils import escape
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from rplvq.datasets._planes import opened
-from rplvq.datasets._polsar import PolsarScene, holds_data
+from rplvq.datasets._polsar import PolsarScene, holds_data, opened
 from rplvq.exceptions import PointError
 from rplvq.protocols import Array
 
 DRIVERS = {".tif": "GTiff", ".bin": "ENVI"}  # rasterio's name of a format, by the suffix of the file
-NO_DATA = (0, 0, 0)
-REJECTED = (187, 187, 187)
 
 
 def classify_scene(
@@ -150,12 +147,12 @@ def _legend(classes: list[object], names: Mapping[object, str]) -> dict[str, tup
     for label in names:
         if label not in classes:
             raise ValueError(f"names has the label {label!r}, which is none of the classes {classes}")
-    legend = {"no data": NO_DATA}
+    legend = {"no data": (0, 0, 0)}
     for k, label in enumerate(classes):
         # Hues a golden section apart are distinct for any number of classes.
         red, green, blue = colorsys.hsv_to_rgb((0.55 + 0.618034 * k) % 1, 0.75, (0.9, 0.6)[k % 2])
         legend[str(names.get(label, label))] = round(255 * red), round(255 * green), round(255 * blue)
-    legend["rejected"] = REJECTED
+    legend["rejected"] = (187, 187, 187)
     if len(legend) != len(classes) + 2:
         raise ValueError(f"names must give each class another name, got {list(legend)[1:-1]}")
     return legend

@@ -113,7 +113,7 @@ class DistributedLVQ(ClassifierMixin, BaseEstimator):
         self, X: DaskArrayLike, y: DaskArrayLike, sample_weight: DaskArrayLike | None = None, *,
         groups: DaskArrayLike | None = None, resume: str | PathLike[str] | None = None,
     ) -> Self:  # fmt: skip
-        """Learn prototypes.
+        """Learn prototypes, and return self.
 
         Parameters
         ----------
@@ -242,10 +242,7 @@ def _begun(
     model: RiemannianLVQ, training: DistributedTrainer, some: Samples, n_classes: int, progress: Progress | None,
     rng: np.random.Generator,
 ) -> tuple[DistributedTrainer, Progress]:  # fmt: skip
-    """Return what trains, and the ``progress``, that before the first epoch if it is None.
-
-    The first step of a trial, or one on a single sample, decides for all workers whether steps run compiled.
-    """
+    """Return what trains, with one decision for all workers whether steps run compiled, and the first progress."""
     trainer = training.trainer
     parts = training.partitions
     held = training.held_out

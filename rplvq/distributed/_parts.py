@@ -40,10 +40,7 @@ HEAVY = 100  # weights with a larger mean do not count samples, and are scaled a
 def encoded_blocks(
     X: da.Array, y: da.Array | ArrayLike, sample_weight: Any, groups: Any, manifold: AnyManifold, *, persist: bool
 ) -> tuple[Array, Partitions]:
-    """Return the classes (C,), and the checked and encoded samples in the blocks of X, a Dask array of known size.
-
-    A ValueError names the first bad sample of a block by its index in the whole array, and the block.
-    """
+    """Return the classes (C,), and checked and encoded blocks of X; a ValueError names the first bad index in all X."""
     sizes = np.array(X.chunks[0])
     full = np.flatnonzero(sizes)  # filters leave chunks without any sample
     starts = (np.cumsum(sizes) - sizes)[full].tolist()

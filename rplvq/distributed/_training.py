@@ -59,10 +59,7 @@ class Swept(NamedTuple):
 def share_of(
     part: Samples, manifold: AnyManifold, cost: Cost, state: State, max_weight: float | None, n_batch: int
 ) -> tuple[Array, Array, int, float, float, float]:
-    """Return what a part contributes to a step on ``n_batch`` visits: terms of sums over all parts.
-
-    They are tangents (K, ...), lengths (K,), the number of weights cut, and the sums of losses, errors and weights.
-    """
+    """Return terms of a step on ``n_batch`` visits: tangents, lengths, weights cut, sums of loss, error and weight."""
     if part.weights is not None:
         rows, weights = visits(len(part), part.weights)
         part = Samples(part.codes[rows], part.targets[rows], weights)
@@ -146,10 +143,7 @@ def mean_of_parts(manifold: AnyManifold, of_parts: Sequence[Delayed]) -> Prototy
 def first_prototypes(
     trainer: Trainer, partitions: Partitions, some: Samples, n_classes: int, rng: np.random.Generator, *, is_all: bool
 ) -> tuple[Prototypes, Array, list[Delayed]]:
-    """Choose prototypes (K, ...) and labels (K,) from ``some`` samples.
-
-    Class means are only those by which the choice is made: workers meanwhile compute those of the parts, returned last.
-    """
+    """Choose prototypes (K, ...) and labels (K,) from ``some`` samples; lazy class means of all parts come last."""
     counts = prototype_counts(getattr(trainer.initializer, "per_class", None), n_classes)
     if is_all or not (places_means(trainer.initializer) and (counts == 1).all()):
         return *trainer.first_prototypes(some, n_classes, rng), []

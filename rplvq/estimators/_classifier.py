@@ -276,6 +276,10 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
             from there, to the same prototypes as if it had never ended, bit for bit on the same machine and libraries.
             ``resume=path if os.path.exists(path) else None`` suits a script that is started again and again.
 
+        Returns
+        -------
+        self
+
         Raises
         ------
         ValueError
@@ -287,12 +291,10 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
 
         Warns
         -----
-        TrainingInterruptedWarning
-            After Ctrl-C; the model is complete by then.
+        TrainingInterruptedWarning, UserWarning
+            After Ctrl-C, with a complete model; if samples were to be held out by groups, and no group can be held out.
         DivergenceWarning
             If a prototype is at the edge of the manifold, or over 10 % of the weights of an epoch were cut; with help.
-        UserWarning
-            If samples were to be held out by groups, and no group can be held out.
 
         Examples
         --------
@@ -375,10 +377,9 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
         Rules of ``growth`` see the latest samples, including those of this call, before the sweep. Callbacks are not
         called. Ctrl-C leaves the model as it was before the call.
 
-        The first call may hold one class only if ``classes`` names the others. Nothing is trained until a second class
-        comes: calls only gather samples, at most 1000, and every sample is predicted to be of the first class. Until
-        then sigma2 is half the median squared distance to its prototypes, unless it is given. The call that brings a
-        second class begins with all gathered samples, as if they had come in this call.
+        The first call may hold one class only if ``classes`` names the others. Until a second class comes, calls only
+        gather samples, at most 1000, every sample is predicted to be of the first class, and sigma2, unless given, is
+        half the median squared distance to its prototypes. The call that brings a second class begins with all of them.
 
         A class that appears late gets prototypes by ``init`` (at its mean, if ``init`` is prototypes) from its samples
         in the call. It gets as many as ``prototypes_per_class``, or as it has samples; one sample is enough. Until 10
@@ -395,6 +396,10 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
         sample_weight : array-like of shape (N,), optional
             As for fit, but weights below 1 are not scaled, and a mean above 100 is scaled to 100, because weights are
             compared with those of other calls.
+
+        Returns
+        -------
+        self
 
         Raises
         ------
@@ -465,21 +470,10 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
         return tags
 
     def _check(
-        self,
-        manifold: AnyManifold,
-        X: ArrayLike,
-        y: ArrayLike,
-        weights: ArrayLike | None,
-        classes: Array | None = None,
-        *,
-        groups: ArrayLike | None = None,
-        more: bool = False,
-        in_stream: bool = True,
-    ) -> tuple[Array, Samples]:
-        """Check the data before anything is changed; return classes, and samples in canonical order.
-
-        ``manifold`` encodes the samples, ``classes`` are known before, and ``more`` says whether others are accepted.
-        """
+        self, manifold: AnyManifold, X: ArrayLike, y: ArrayLike, weights: ArrayLike | None,
+        classes: Array | None = None, *, groups: ArrayLike | None = None, more: bool = False, in_stream: bool = True,
+    ) -> tuple[Array, Samples]:  # fmt: skip
+        """Return classes, with others than the known ones if ``more``, and checked samples in canonical order."""
         by_posterior(self.decision)
         codes = encoded(manifold, X)
         names, targets = check_labels(y, len(codes), classes, more=more)

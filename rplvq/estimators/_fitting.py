@@ -63,8 +63,8 @@ def initializer_of(
 def planned(model: BaseEstimator, trainer: Trainer, n_visits: float) -> Trainer:
     """Return the trainer with as many epochs as so many visits need, see :func:`rplvq.selection.enough_epochs`.
 
-    The number is only reduced if the fit chooses the amount of training, and if nothing else depends on the number: not
-    for full batches, growth, early stopping or schedules of sigma2.
+    The number stays unless the fit chooses how much to train, and if anything else depends on it: with full batches,
+    growth, early stopping or schedules of sigma2.
     """
     rule = resolve_sigma2_rule(model.sigma2)
     is_simple = trainer.batch_size is not None and not trainer.growth and trainer.early_stopping is None
@@ -87,8 +87,8 @@ def referenced(manifold: AnyManifold, samples: Samples) -> tuple[AnyManifold, Sa
     """Return the manifold with its reference, if it needs one, and samples of :func:`ambient_of` in its coordinates."""
     if not provides(manifold, Referenced):
         return manifold, samples
-    found, codes = manifold.referenced(samples.codes, samples.classes, samples.weights)
-    return found, attrs.evolve(samples, codes=codes)
+    learned, codes = manifold.referenced(samples.codes, samples.classes, samples.weights)
+    return learned, attrs.evolve(samples, codes=codes)
 
 
 def new_or_resumed(
@@ -96,8 +96,8 @@ def new_or_resumed(
 ) -> tuple[Progress | None, Origin]:
     """Return the progress of the checkpoint ``resume``, or None for a new fit, and the origin of the fit.
 
-    The origin holds the parameters, the seed and the data; ValueError is raised if those of the checkpoint differ. The
-    caller checks the progress by :func:`rplvq.io.require_valid`, once the manifold has its reference.
+    ValueError is raised if the parameters, the seed or the data of the checkpoint differ. The caller checks the
+    progress by :func:`rplvq.io.require_valid`, once the manifold has its reference.
     """
     for callback in callables("callbacks", model.callbacks):
         if provides(callback, BeforeFit):  # a Checkpoint refuses a file that cannot be written
@@ -116,26 +116,18 @@ def new_or_resumed(
 
 
 def begin_training(
-    model: BaseEstimator,
-    trainer: Trainer,
-    prototypes: Prototypes,
-    labels: Array,
-    samples: Samples,
-    n_classes: int,
-    rng: np.random.Generator,
-    *,
-    validation: Samples | None = None,
-    n_samples: float | None = None,
+    model: BaseEstimator, trainer: Trainer, prototypes: Prototypes, labels: Array, samples: Samples, n_classes: int,
+    rng: np.random.Generator, *, validation: Samples | None = None, n_samples: float | None = None,
     in_stream: bool = False,
-) -> tuple[Trainer, Progress]:
+) -> tuple[Trainer, Progress]:  # fmt: skip
     """Return the trainer and the progress before the first epoch; held-out samples choose them if a rule asks so.
 
     ``prototypes`` and ``labels`` (K,) are the first prototypes. ``n_samples`` is the number of samples of the fit, if
     ``samples`` are only a part of them. In a stream, and with rules of growth, the fit trains in any case.
     """
     rule = resolve_sigma2_rule(model.sigma2)
-    choice = None
     given = trainer.step_size
+    choice = None
     more = None
     if chooses_counts(model) and not in_stream and trainer.max_epochs > 0:
         more = _two_per_class(trainer, samples, n_classes, rng)
@@ -176,24 +168,16 @@ def _two_per_class(trainer: Trainer, samples: Samples, n_classes: int, rng: np.r
 
 
 def store(
-    model: BaseEstimator,
-    X: ArrayLike | None,
-    trainer: Trainer,
-    state: State,
-    classes: Array,
-    rng: np.random.Generator,
-    history: dict[str, Array],
-    met: Array | None = None,
+    model: BaseEstimator, X: ArrayLike | None, trainer: Trainer, state: State, classes: Array,
+    rng: np.random.Generator, history: dict[str, Array], met: Array | None = None,
     stream: Stream = Stream(),  # noqa: B008 - immutable
-    choice: Choice | None = None,
-    samples: Samples | None = None,
-) -> None:
+    choice: Choice | None = None, samples: Samples | None = None,
+) -> None:  # fmt: skip
     """Set all fitted attributes of a RiemannianLVQ in one assignment, after everything that can fail.
 
-    Whoever reads the model in another thread, and Ctrl-C, finds either the old model or the new one.
-
-    ``X`` gives the number of features; None keeps it. ``classes`` (C,) are the labels of all classes, and ``met`` (M,)
-    those of the classes that have prototypes, if some have none. ``choice`` and ``samples`` are those of a new fit.
+    Another thread, and Ctrl-C, find the old model or the new one. ``X`` gives the number of features; None keeps it.
+    ``classes`` (C,) are the labels of all classes, and ``met`` (M,) those that have prototypes, if some have none.
+    ``choice`` and ``samples`` are those of a new fit.
     """
     labels = (classes if met is None else met)[state.labels]
     prototypes = decoded(trainer.manifold, state, labels)

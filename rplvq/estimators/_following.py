@@ -41,11 +41,7 @@ class Recent(NamedTuple):
 
 @library_part
 class Paces(NamedTuple):
-    """Copies of the prototypes that learn the same samples at P paces, slowest first.
-
-    The first of three copies is kept since the fit, unless a change made it obsolete. The next one stands for the mean
-    of all samples since the latest change, and the last one for the latest samples.
-    """
+    """Copies of the prototypes that learn the same samples at P paces: kept (until a change), mean, and fast."""
 
     prototypes: tuple[Prototypes, ...]
     owners: Array  # (K,), the label of each prototype
@@ -102,8 +98,7 @@ def with_call(
 ) -> Recent | None:
     """Return the latest samples including those of this call; None for soft labels.
 
-    ``met`` (M,) are the labels of the classes that have prototypes, which targets and prototypes index. Samples that
-    were met by other prototypes, because some were added or removed since, are forgotten.
+    Targets and prototypes index the labels ``met`` (M,). Samples are forgotten once prototypes are added or removed.
     """
     if samples.targets.ndim != 1:
         return None
@@ -222,10 +217,9 @@ def after_change(paces: Paces) -> Paces:
 
 
 def leading(paces: Paces) -> int:
-    """Return the index of the copy that answers.
+    """Return the index of the copy that answers: the mean one, or a kept one of lower loss or fewer errors.
 
-    It is the mean copy, unless the kept one has a lower loss or fewer errors. The fast copy takes over if its loss is
-    lower and its errors are no more. Errors count because a loss that few samples rule may fall while errors rise.
+    The fast one takes over if its loss is lower and its errors are no more: few samples may rule a loss alone.
     """
     loss = paces.losses.sum(axis=0)
     error = paces.errors.sum(axis=0)
@@ -241,8 +235,7 @@ def learned(
 ) -> tuple[State, dict[str, float], Paces]:
     """Return the state that answers, its row of the history, and the paces after all copies learned from the samples.
 
-    The step of the mean copy is the share K / n of sigma2, that of one sample in the mean of its prototype so far for
-    n samples. Prototypes ``rests`` (M,) stay where they are.
+    The mean copy takes the share K / n of sigma2, as a mean of n / K samples does. Prototypes ``rests`` (M,) stay.
     """
     paces = judged(trainer, state, samples, paces)
     if has_changed(paces):

@@ -34,8 +34,7 @@ GATHERED = 1000  # number of samples that are kept while all are of one class; i
 def known_classes(announced: ArrayLike | None, fitted: Array | None) -> Array | None:
     """Return the classes that are known before the labels of a call are read, or None if none are.
 
-    ``announced`` is the argument ``classes`` of the call, and ``fitted`` (C,) the sorted classes of the model.
-    ValueError is raised if not all fitted classes are announced again, or if the types differ.
+    ValueError is raised if not all sorted classes ``fitted`` (C,) of the model are announced again, or types differ.
     """
     if announced is None:
         return fitted
@@ -80,10 +79,7 @@ def _soft_labels_wait(absent: Array) -> ValueError:
 
 
 def gathered(alone: Samples, call: Samples, known: Array) -> Samples:
-    """Return the samples of one class that were gathered, and those of a call, as if all had come in this call.
-
-    ``alone`` has labels as targets, and ``call`` and the result have indices among the sorted labels ``known`` (C,).
-    """
+    """Return gathered samples of one class, with labels as targets, and those of a call, indexed by ``known`` (C,)."""
     if call.targets.ndim == 2:
         raise _soft_labels_wait(np.setdiff1d(known, alone.targets))
     indexed = Samples(alone.codes, np.searchsorted(known, alone.targets), alone.weights)
@@ -91,10 +87,7 @@ def gathered(alone: Samples, call: Samples, known: Array) -> Samples:
 
 
 def within(samples: Samples, met: Array) -> Samples:
-    """Renumber targets from indices among all classes to positions in ``met`` (M,), the classes that have prototypes.
-
-    Class probabilities are returned unchanged.
-    """
+    """Renumber targets, unless they are probabilities, to positions in ``met`` (M,), the classes with prototypes."""
     if samples.targets.ndim != 1:
         return samples
     return Samples(samples.codes, np.searchsorted(met, samples.targets), samples.weights)
@@ -105,8 +98,7 @@ def begin_stream(
 ) -> tuple[Array, Trainer, State, Stream, Choice | None]:
     """Choose the prototypes in the first call of a stream, or in each call until a second class has come.
 
-    Return the indices (M,) of the classes in the batch, the trainer with the cost for these classes, the state, the
-    stream for the next call, and the choice by held-out samples, if one was asked for.
+    Return what :func:`prepare_partial_fit` does, and the choice by held-out samples, if one was asked for.
     """
     manifold, samples = referenced(manifold, batch)
     given = isinstance(model.init, (tuple, list))
@@ -153,10 +145,7 @@ def short_of_samples(call: Samples, met: Array, counts: Array) -> PendingClasses
 
 
 def recent_samples(rules: Sequence[object], recent: Samples | None, call: Callable[[], Samples]) -> Samples | None:
-    """Return as many of the latest samples as the rules of growth want to see, by their ``window`` or those of a call.
-
-    Without rules it is None, and ``call``, which returns the samples of this call, is not called.
-    """
+    """Return the latest samples that rules of growth want to see, their ``window`` or a call; None without rules."""
     if not rules:
         return None
     latest = call()
@@ -210,11 +199,8 @@ def initialize_new_classes(
     """Choose the prototypes of late classes from all samples that came since these classes appeared.
 
     The initializer chooses where they start. They then move to a lower cost of these samples while all other prototypes
-    are held (:meth:`rplvq.training.Window.tuned`). This is repeated in each call until a class has enough samples.
-
-    ``met`` (M,) are the sorted labels of the classes that have prototypes after this call, ``counts`` (M,) the numbers
-    of prototypes that they should have, and the labels of ``state`` are indices among them. Return the state with the
-    prototypes of all these classes, and the classes that are still pending.
+    are held (:meth:`rplvq.training.Window.tuned`). The classes ``met`` (M,) have prototypes after this call, and should
+    have ``counts`` (M,). Return their state, and the classes with too few samples, which begin anew in the next call.
     """
     labels, pool = late
     unsettled = []
@@ -225,7 +211,8 @@ def initialize_new_classes(
         wanted, initializer = _initializer_of_one(init, int(counts[index]), len(mine))
         targets = np.zeros(len(mine), dtype=int)
         chosen, _ = initializer(trainer.manifold, mine.codes, targets, 1, rng, sample_weight=mine.filled_weights)
-        state = _replace_prototypes(state, index, np.asarray(chosen))
+        state = without_prototypes(state, np.flatnonzero(state.labels == index))
+        state = with_prototypes(state, np.asarray(chosen), np.full(len(chosen), index))
         sizes[index] = len(chosen)
         unsettled += [label] if len(mine) < SETTLED * wanted else []
     indexed = Samples(pool.codes, np.searchsorted(met, pool.targets), pool.weights)
@@ -253,10 +240,3 @@ def _initializer_of_one(init: Any, wanted: int, n_samples: int) -> tuple[int, In
     if own is not None:
         return wanted, attrs.evolve(init, per_class=counts)
     return wanted, resolve_initializer(init, counts, np.zeros(1, dtype=int))
-
-
-def _replace_prototypes(state: State, label: int, codes: Array) -> State:
-    """Replace the prototypes of one class, which may have none, by others (M, ...)."""
-    if (old := np.flatnonzero(state.labels == label)).size:
-        state = without_prototypes(state, old)
-    return with_prototypes(state, codes, np.full(len(codes), label))

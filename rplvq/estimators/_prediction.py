@@ -27,8 +27,7 @@ FEW_BYTES = 1 << 16
 class PrototypePredictor(TransformerMixin, ClassifierMixin):
     """The methods of :class:`rplvq.RiemannianLVQ` that predict; its Notes say what they take and raise.
 
-    Where they return an array of shape (N, ...), an image of matrices gives one of shape (rows, columns, ...).
-    Everything in them follows from the squared distances to the prototypes. :meth:`predict` has an example of all.
+    All follow from the squared distances to the prototypes. :meth:`predict` has an example of each.
     """
 
     decision: str
@@ -84,10 +83,7 @@ class PrototypePredictor(TransformerMixin, ClassifierMixin):
         return model._over(X, lambda *ends: np.exp(model._log_proba(*ends)))
 
     def predict_log_proba(self, X: ArrayLike) -> Array:
-        """Compute the logarithms (N, C) of the class probabilities, which are exact where the probabilities underflow.
-
-        A class that has had no sample yet has minus infinity.
-        """
+        """Compute the logarithms (N, C) of :meth:`predict_proba`, which are exact where the probabilities underflow."""
         model = self._snapshot()
         return model._over(X, model._log_proba)
 
@@ -177,11 +173,7 @@ class PrototypePredictor(TransformerMixin, ClassifierMixin):
         return flat.reshape(*image, *flat.shape[1:])
 
     def _over_batch(self, X: Any, answer: Callable[[Prototypes, Array], Array]) -> Array:
-        """Return ``answer(prototypes, codes)`` (N, ...) for all samples, over ``n_jobs`` threads.
-
-        Arrays are validated and processed in chunks, so that data larger than memory (numpy.memmap) are never copied
-        as a whole.
-        """
+        """Return ``answer(prototypes, codes)`` (N, ...) by threads, in chunks, so that X is never copied as a whole."""
         require_jobs("n_jobs", self.n_jobs)
         unmasked(X)
         fits = isinstance(X, np.ndarray) and X.shape[1:] == np.shape(self.state_.prototypes)[1:] and len(X)

@@ -97,9 +97,8 @@ class TransferClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     as frequent as among the labelled samples. Samples without labels together weigh a quarter of the labelled ones, and
     none more than a labelled own sample.
 
-    **pyRiemann.** ``weights`` is what ``domain_tradeoff`` of ``MDWM`` is, with sources weighed one by one. Labels
-    "domain/label" of its ``encode_domains`` are accepted as ``y``; then no groups are needed, and the labels that are
-    learned and predicted are the strings behind the last "/".
+    **pyRiemann.** ``weights`` is what ``domain_tradeoff`` of ``MDWM`` is, with sources weighed one by one. Without
+    groups, ``y`` has labels "domain/label" of its ``encode_domains``, and the strings behind the last "/" are learned.
 
     **Metadata.** In metadata routing, fit requests ``groups``, and passes them to an estimator that predicts with them.
 
@@ -137,7 +136,7 @@ class TransferClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     def fit(
         self, X: ArrayLike, y: ArrayLike, groups: ArrayLike | None = None, sample_weight: ArrayLike | None = None
     ) -> Self:
-        """Choose the weight of the sources, and fit the estimator on sources and own samples together.
+        """Choose the weight of the sources, fit the estimator on sources and own samples together, and return self.
 
         Parameters
         ----------

@@ -118,9 +118,9 @@ class Comparison:
     def rows(self) -> list[Row]:
         """One dict per estimator: estimator, ``<metric>_mean``, ``<metric>_std``, sigma2, trained, and the seconds.
 
-        The standard deviation over folds has ddof=1, and is NaN for one fold. sigma2 is the mean over folds. trained
-        counts the folds in which ``fit`` trained, and is NaN if that is unknown. fit_seconds and predict_seconds are
-        medians, because the first fit of a process compiles code. The settings of the estimator come last, if given.
+        The standard deviation over folds has ddof=1, and is NaN for one fold. sigma2 is the mean over folds, and
+        trained the number of folds in which ``fit`` trained, NaN if unknown. The seconds are medians, because the first
+        fit of a process compiles code. The settings of the estimator come last, if given.
         """
         means = self.scores.mean(axis=2)
         deviations = self.scores.std(axis=2, ddof=1) if len(self.folds) > 1 else np.full(means.shape, np.nan)
@@ -158,11 +158,10 @@ class Comparison:
     ) -> dict[tuple[str, str], float]:
         """Test the pairs of estimators for a difference; return the p-value of each pair of names.
 
-        The folds of a cross-validation share training data. The corrected resampled t-test of Nadeau and Bengio
-        (:func:`rplvq.evaluation.corrected_t_p_value`) accounts for that. Wilcoxon's test
-        (:func:`rplvq.evaluation.wilcoxon_p_value`) assumes that folds are independent, so its p-values are too small.
-        Neither says anything about other data sets. Unless ``correct`` is False, :func:`rplvq.evaluation.holm` is
-        applied to the pairs of each question. A pair of several questions has the p-value of the first of them.
+        The corrected t-test (:func:`rplvq.evaluation.corrected_t_p_value`) accounts for folds that share training data.
+        Wilcoxon's (:func:`rplvq.evaluation.wilcoxon_p_value`) does not, so its p-values are too small. Neither says
+        anything about other data sets. Unless ``correct`` is False, :func:`rplvq.evaluation.holm` is applied to the
+        pairs of each question. A pair of several questions has the p-value of the first of them.
         """
         p_values: dict[tuple[str, str], float] = {}
         for row in self._tested(metric, test, self._families(all_pairs), correct=correct):
@@ -188,10 +187,9 @@ class Comparison:
     ) -> list[Row]:
         """One dict per question and pair: the difference of their mean scores, its interval and its p-value.
 
-        The keys are question, metric, first, second, first_mean, second_mean; difference is the first mean minus the
-        second one; ci_low and ci_high bound its 95% confidence interval by the corrected t-test, for this pair alone;
-        better is "first", "second" or "neither"; p is the p-value after Holm's correction for the pairs of the same
-        question.
+        The keys are question, metric, first, second, first_mean, second_mean; difference, the first mean minus the
+        second; ci_low and ci_high, its 95% confidence interval by the corrected t-test, for this pair alone; better, as
+        "first", "second" or "neither"; p, the p-value after Holm's correction for the pairs of the question.
         """
         return self._tested(metric, test, self._families(all_pairs))
 

@@ -135,10 +135,10 @@ def run_fold(
     name: str, estimator: BaseEstimator, data: tuple[Any, Array, Array, Array | None], number: int, fold: Fold,
     seed: int | None, scorers: dict[str, Scorer],
 ) -> list[float]:  # fmt: skip
-    """Fit a clone of an estimator in one fold; return its scores, its seconds, sigma2, and whether it trained.
+    """Fit a clone in one fold; return its scores, its seconds, and sigma2 and whether it trained, or NaN.
 
     The data are X, the labels to train on, the hard labels (N,) to be scored by, and groups or None. A seed replaces
-    every ``random_state``. The last two are NaN for an estimator that does not have them.
+    every ``random_state``.
     """
     from sklearn.metrics import check_scoring
 
@@ -174,10 +174,9 @@ def run_fold(
 
 
 def _for_fit(model: BaseEstimator, groups: Array | None, rows: Array) -> Bunch | dict[str, Array]:
-    """Return what ``fit`` is given beside X and y: the groups of its samples, if it asks for them.
+    """Return the groups of the samples for ``fit``, if it asks for them; one group alone says nothing.
 
-    Without metadata routing, a method asks by a parameter named ``groups``. It is then given several groups or none,
-    because one group says nothing.
+    Without metadata routing, a method asks by a parameter named ``groups``.
     """
     if get_config()["enable_metadata_routing"]:
         return _requested(model, groups, rows).get("fit", {})

@@ -114,7 +114,11 @@ def as_text(blocks: Sequence[Block]) -> str:
 
 def _text(block: Block) -> str:
     if isinstance(block, Table):
-        return _aligned(block)
+        columns = [
+            [f"{cell:{'<' if column[0] in block.left else '>'}{max(map(len, column))}}" for cell in column]
+            for column in zip(block.header, *block.rows, strict=True)
+        ]
+        return "\n".join("  ".join(row).rstrip() for row in zip(*columns, strict=True))
     if isinstance(block, dict):
         return "\n".join(_wrapped(f"{name}: {value}") for name, value in block.items())
     return _wrapped(block)
@@ -122,14 +126,6 @@ def _text(block: Block) -> str:
 
 def _wrapped(line: str) -> str:
     return textwrap.fill(line, WIDTH, break_long_words=False, break_on_hyphens=False)
-
-
-def _aligned(table: Table) -> str:
-    columns = [
-        [f"{cell:{'<' if column[0] in table.left else '>'}{max(map(len, column))}}" for cell in column]
-        for column in zip(table.header, *table.rows, strict=True)
-    ]
-    return "\n".join("  ".join(row).rstrip() for row in zip(*columns, strict=True))
 
 
 def as_markdown(blocks: Sequence[Block]) -> str:

@@ -18,10 +18,7 @@ TESTS: dict[TestName, str] = {  # tests of differences, with their names in repo
 
 
 def _differences(a: ArrayLike, b: ArrayLike) -> Array:
-    """Return paired differences (F,) in units of the largest score, rounded to twelve digits.
-
-    Otherwise 0.95 - 0.9 and 0.85 - 0.8 would not be tied, because they differ in the last digit.
-    """
+    """Return paired differences (F,) in units of the largest score, rounded so that 0.95 - 0.9 equals 0.85 - 0.8."""
     first = np.asarray(a, dtype=float)
     second = np.asarray(b, dtype=float)
     if first.ndim != 1 or first.shape != second.shape:
@@ -151,10 +148,7 @@ def check_test(test: TestName) -> TestName:
 def difference_rows(
     pairs: Sequence[tuple[str, str]], scores: Mapping[str, Array], ratio: float, test: TestName, *, correct: bool = True
 ) -> list[Row]:
-    """Return one dict per pair of names, as :meth:`Comparison.differences` describes them.
-
-    ``scores`` (F,) are by name, ``ratio`` is that of test to training samples, and ``correct`` asks for Holm's method.
-    """
+    """Return a dict per pair as :meth:`Comparison.differences`, from scores (F,) by name; ``ratio`` is test / train."""
     rows: list[Row] = []
     for first, second in pairs:
         a = scores[first]

@@ -99,10 +99,8 @@ def feature_map(features: str | FeatureMap, shape: tuple[int, ...]) -> FeatureMa
 
 
 def evaluate(function: FeatureMap, image: Array, index: int) -> Array:
-    """Compute the features (h, w, d) of images[index], as float64 or complex128, and check their shape.
-
-    The function gets a copy of the image in floats, because differences of bytes would overflow.
-    """
+    """Compute the features (h, w, d) of images[index], as float64 or complex128, and check their shape."""
+    # The function gets a copy in floats, because differences of bytes would overflow.
     values = np.asarray(unmasked(function(image.astype(float)), f"features of images[{index}]"))
     height, width = image.shape[:2]
     fits = values.ndim == 3 and values.shape[:2] == (height, width) and values.size > 0

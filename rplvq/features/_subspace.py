@@ -104,7 +104,7 @@ class CommonSubspace(MatrixTransformer):
         self.tol = tol
 
     def fit(self, X: ArrayLike, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> Self:
-        """Learn V from positive semidefinite matrices X (N, n, n), which share ``n_components`` directions.
+        """Learn V from positive semidefinite X (N, n, n), which share ``n_components`` directions, and return self.
 
         ``sample_weight`` (N,) weights the samples in their mean power; those of weight 0 are ignored, as ``y`` is. If
         ValueError is raised, nothing is changed.
@@ -229,10 +229,7 @@ def spectra_of(matrices: Array, weights: Array, tol: float) -> Spectra:
 
 
 def split_space(matrices: Array, spectra: Spectra, wanted: int | None) -> tuple[Array, Array, Array]:
-    """Return a basis of the common subspace (n, r), one of what is dropped (n, n - r), and the share that lacks it.
-
-    ``wanted`` is r, or None for as many directions as the matrices (N, n, n) share.
-    """
+    """Return bases of ``wanted``, or all, shared directions and of the rest, and the shares of matrices lacking it."""
     n = matrices.shape[1]
     most = int(spectra.ranks.min()) if wanted is None else wanted
     if most == n:

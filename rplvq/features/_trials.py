@@ -58,7 +58,7 @@ class FeatureTransformer(MatrixTransformer):
     _read: ClassVar[Any] = staticmethod(read_trials)
 
     def fit(self, X: ArrayLike, y: ArrayLike | None = None) -> Self:
-        """Check trials or images X and the parameters, and remember the channels; ValueError as for the function."""
+        """Check X and the parameters, remember the channels, and return self; ValueError as for the function."""
         self.fit_transform(X, y)  # only the function knows whether X and the parameters fit each other
         return self
 

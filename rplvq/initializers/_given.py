@@ -3,7 +3,7 @@
 import attrs
 import numpy as np
 
-from rplvq.arrays import first_bad, reads_parts
+from rplvq.arrays import check_prototypes, reads_parts
 from rplvq.exceptions import PointError
 from rplvq.parts import library_part
 from rplvq.protocols import AnyManifold, Array, ArrayLike, Prototypes
@@ -35,14 +35,6 @@ class GivenPrototypes:
             raise error.renamed("init prototypes") from error
         except ValueError as error:
             raise ValueError(f"init prototypes: {str(error).removeprefix('X ')}") from error
-        if encoded.shape[1:] != codes.shape[1:]:
-            raise ValueError(f"init prototypes have shape {encoded.shape[1:]}, the samples {codes.shape[1:]}")
-        if self.labels.shape != (len(encoded),):
-            raise ValueError(f"init has {len(encoded)} prototypes and {self.labels.size} labels")
-        if (row := first_bad((self.labels < 0) | (self.labels >= n_classes))) is not None:
-            raise ValueError(f"init labels[{row}] is {self.labels[row]}, not among class indices 0..{n_classes - 1}")
-        missing = np.setdiff1d(np.arange(n_classes), self.labels)
-        if len(missing):
-            raise ValueError(f"init has no prototype for class index {missing[0]} of 0..{n_classes - 1}")
-        order = np.argsort(self.labels, kind="stable")
-        return encoded[order], self.labels[order]
+        prototypes, labels = check_prototypes((encoded, self.labels), codes.shape[1:], n_classes)
+        order = np.argsort(labels, kind="stable")
+        return prototypes[order], labels[order]

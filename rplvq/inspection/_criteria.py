@@ -147,10 +147,7 @@ def _relative_distance(distances: Array, labels: Array) -> Array:
 def held_out_certainty(
     criterion: CriterionName, classes: Array, final: Seen, folds: Sequence[tuple[Seen, Seen]]
 ) -> tuple[Array, Limits | None]:
-    """Return the certainty (M,) of held-out samples on the scale of the final model, and the limits of distances.
-
-    Arguments are those of :meth:`Limits.learn`, and :class:`rplvq.RejectOption` has the formulas.
-    """
+    """Return the certainty (M,) of held-out samples as :class:`rplvq.RejectOption` scales it, and :class:`Limits`."""
     odds = len(classes) - 1 if "predict_proba" in CRITERIA[criterion] else None
     scale = quantile(_strength(final.sure, odds), LEVEL, final.weights)
     certainties = []
@@ -167,10 +164,7 @@ def held_out_certainty(
 
 
 def _strength(sure: Array, odds: int | None) -> Array:
-    """Return certainties (N,) on a scale of factors from 0, a guess: probabilities as log-odds above those of one.
-
-    ``odds`` are those against a guess, C - 1; None if the certainties are no probabilities, which stay as they are.
-    """
+    """Return probabilities (N,) as log-odds above a guess, whose odds are 1 to ``odds``; without these, as they are."""
     if odds is None:
         return sure
     shares = np.clip(sure, 1.0 / (odds + 1), 1.0 - CERTAIN)

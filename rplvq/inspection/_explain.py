@@ -11,8 +11,8 @@ from sklearn.utils.validation import check_is_fitted
 from rplvq.arrays import adjoint, first_bad, index_labels
 from rplvq.capabilities import Components, Decomposed, Spectrum, provides
 from rplvq.exceptions import PointError
-from rplvq.manifolds import is_stateful
 from rplvq.protocols import AnyManifold, Array, ArrayLike, Prototypes
+from rplvq.training import new_codes
 
 
 @attrs.frozen(eq=False, kw_only=True)
@@ -193,12 +193,6 @@ def _require_decision(sqdist: Array, own: Array, other: Array, model: BaseEstima
         )
 
 
-def _one(prototypes: Prototypes, index: int) -> Prototypes:
-    """Return one prototype with whatever state it shares with the others."""
-    codes = np.asarray(prototypes)[index : index + 1]
-    return prototypes.with_codes(codes) if is_stateful(prototypes) else codes
-
-
 def _in_basis(split: Components, spectrum: Spectrum, filters: Array, patterns: Array) -> Array:
     """Return the parts ``[V^-1 M^2 V]_cc`` (B, n) of squared distances, for ``V = filters`` and ``V^-1 = patterns^H``.
 
@@ -215,14 +209,17 @@ def _explained(
     """Yield the explanations of samples (B, ...) that share the own and the other prototype."""
     manifold = model.trainer_.manifold
     own, other = pair
-    near, far = (_rows(manifold.components(_one(prototypes, index), codes), np.s_[:, 0]) for index in pair)
+    points = np.asarray(prototypes)
+    # A single prototype keeps whatever state it shares with the others.
+    first, second = (new_codes(prototypes, points[[index]]) for index in pair)
+    near, far = (_rows(manifold.components(one, codes), np.s_[:, 0]) for one in (first, second))
     if near.spectrum is None or far.spectrum is None:
         shares = far.shares - near.shares
         common = None
         powers = [None] * len(codes)
         channels = shares.reshape(*shares.shape[:2], -1).sum(axis=-1)
     else:
-        two = manifold.components(_one(prototypes, own), np.asarray(prototypes)[other : other + 1])
+        two = manifold.components(first, points[[other]])
         common = Spectrum(*(part[0, 0] for part in two.spectrum))
         same = np.eye(codes.shape[-1])
         shares, channels = (

@@ -68,12 +68,12 @@ def _answers(option: BaseEstimator) -> list[Array]:
 class RejectOption(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     """A classifier that gives no label to samples whose certainty is below a threshold.
 
-    A sample may lie between classes, or far from all that the classifier knows, as artefacts and new classes do. Far
-    from all data, class probabilities are near 1 and say nothing. The certainty depends on ``criterion``:
+    A sample may lie between classes, or far from all that the classifier knows, as artefacts and new classes do, where
+    class probabilities are near 1 and say nothing. The certainty depends on ``criterion``:
 
-    - "combined" is the smaller of the largest class probability and the familiarity of the sample. The familiarity is 1
-      up to the limit of the distance to the nearest prototype, and falls beyond as ``(limit / d)^log2(C)`` for C
-      classes. Each class has its limit, within which 95 % of held-out samples are.
+    - "combined" is the smaller of the largest class probability and the familiarity, which is 1 up to the limit of the
+      distance d to the nearest prototype, and beyond ``(limit / d)^log2(C)`` for C classes. Within the limit of its
+      class are 95 % of held-out samples.
     - "distance" is minus the squared distance to the nearest prototype in units of the limit, see
       :meth:`score_samples`.
     - "posterior" is the largest class probability (Chow 1970, "On optimum recognition error and reject tradeoff"), for
@@ -114,10 +114,9 @@ class RejectOption(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
 
     Notes
     -----
-    The certainties of a fold are put on the scale of the final model: the certainties z (log-odds above those of a
-    guess, or the relative distance) are multiplied by ``(z_final / z_fold)^0.7``, where both z are 0.2 quantiles over
-    the samples to which the models were fitted. Distances are compared by class as ratios to the median of these
-    samples.
+    The certainties z of a fold (log-odds above those of a guess, or the relative distance) are put on the scale of the
+    final model by the factor ``(z_final / z_fold)^0.7``, where both z are 0.2 quantiles over the samples to which the
+    models were fitted. Distances are compared by class as ratios to the median of these samples.
 
     The methods raise ValueError at samples that the estimator refuses. They take
 
@@ -158,7 +157,7 @@ class RejectOption(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         self.cv = cv
 
     def fit(self, X: ArrayLike, y: ArrayLike, **params: Any) -> Self:
-        """Fit the estimator, and find the limits of distances, and the threshold if ``coverage`` is given.
+        """Fit the estimator, find limits of distances, and the threshold if ``coverage`` is given; return self.
 
         ``X`` and ``y`` are samples and labels, or soft labels, as the estimator takes them. Arrays in ``params`` with
         one entry per sample are split into folds, too. ValueError is raised if a parameter is invalid, if the reject
@@ -206,10 +205,9 @@ class RejectOption(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         lambda self: hasattr(getattr(self, "estimator_", self.estimator), "partial_fit")
     )
     def partial_fit(self, X: ArrayLike, y: ArrayLike, **params: object) -> Self:
-        """Continue the training of the fitted estimator by its ``partial_fit``; the threshold and the limits stay.
+        """Continue the training of the estimator by its ``partial_fit``; the threshold and limits stay. Return self.
 
-        A class that comes late has the limit of all other classes together. ValueError is raised if a label of ``y`` is
-        the reject label, or as the estimator does.
+        A late class has the limit of all others together. ValueError is raised if ``y`` holds the reject label.
         """
         check_is_fitted(self)
         if np.ndim(y) < 2 and self.reject_label_ in np.asarray(y).tolist():

@@ -3,9 +3,8 @@
 This package knows no estimator. Classes are found by name in the registry of :mod:`rplvq.parts`.
 """
 
-from rplvq.io._archive import UNREADABLE, digest_of
+from rplvq.io._archive import UNREADABLE, digest_of, open_members, replace_file, require_writable
 from rplvq.io._checkpoint import Checkpoint, LoadedCheckpoint, load_checkpoint, require_same_origin
-from rplvq.io._files import open_members, replace_file, require_writable
 from rplvq.io._invariants import answers_of_prototypes, probe_like, require_fitted, require_valid
 from rplvq.io._model import ModelFile, load_model, read_model, save_model
 

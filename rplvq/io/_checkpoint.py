@@ -13,10 +13,17 @@ import attrs
 import numpy as np
 
 from rplvq.exceptions import ModelFileError
-from rplvq.io._archive import CHECKPOINT, UNREADABLE, digest_of, open_archive, seal_archive, versions
-from rplvq.io._codec import Packer, Unpacker
-from rplvq.io._files import replace_file, require_writable
-from rplvq.io._older import choice_of, with_metric
+from rplvq.io._archive import (
+    CHECKPOINT,
+    UNREADABLE,
+    digest_of,
+    open_archive,
+    replace_file,
+    require_writable,
+    seal_archive,
+    versions,
+)
+from rplvq.io._codec import Packer, Unpacker, choice_of, with_metric
 from rplvq.parts import count_from, number_in
 from rplvq.training import EpochReport, Origin, Progress, State, columns
 

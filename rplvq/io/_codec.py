@@ -19,10 +19,10 @@ from sklearn.base import BaseEstimator
 
 from rplvq.io._archive import UNREADABLE
 from rplvq.io._invariants import ROUNDED, SAFETY, TOLERANCE, answers_of, deviation
-from rplvq.io._older import REMOVED_FIELDS, choice_of, restored, with_metric
 from rplvq.manifolds import FromPymanopt, is_from_pymanopt
 from rplvq.parts import fields_of, is_saved_estimator, known_part, saved_estimator
 from rplvq.protocols import Array
+from rplvq.selection import Choice
 from rplvq.training import Trainer
 
 BIT_GENERATORS = {
@@ -31,6 +31,8 @@ BIT_GENERATORS = {
 }
 REQUESTS = ("fit", "partial_fit", "predict", "predict_proba", "score", "transform")
 """Methods whose metadata requests are saved."""
+REMOVED_FIELDS = {"StepSize": ("horizon",)}
+"""Fields of parts in files of older versions; they acted on later calls of ``partial_fit`` only."""
 
 
 class Packer:
@@ -244,3 +246,34 @@ class Unpacker:
             differs = math.inf
         if not differs <= tolerance:
             self.deviations.append(f"the answers of its {type(estimator).__name__} differ by {differs:.2g}")
+
+
+def with_metric(parameters: dict[str, object]) -> dict[str, object]:
+    """Return the parameters of a file, or their JSON, without ``manifold``, which an absent ``metric`` stood for."""
+    parameters = dict(parameters)
+    if "manifold" in parameters:
+        former = parameters.pop("manifold")
+        metric = parameters.get("metric")
+        if metric is None or (isinstance(metric, str) and metric == "null"):
+            parameters["metric"] = former
+    return parameters
+
+
+def choice_of(trials: Mapping[str, Any] | None) -> Choice | None:
+    """Return the choice that the trials of older versions made, None if there were none.
+
+    Their losses are left out, because they are of different folds. What was chosen, and the calibration of sigma2,
+    which later calls of ``partial_fit`` need, are kept.
+    """
+    table = trials or {}
+    rows = np.flatnonzero(table.get("chosen", ()))
+    if not len(rows):
+        return None
+    trains = bool(table["n_epochs"][rows[0]] > 0)
+    return Choice(str(table["candidate"][rows[0]]), trains, calibration=float(table["calibration"][rows[0]]))
+
+
+def restored(estimator: BaseEstimator) -> BaseEstimator:
+    """Return an estimator, or the reject option around it, which older versions stored as an attribute of it."""
+    rejection = vars(estimator).pop("rejection_", None)
+    return estimator if rejection is None else rejection.around(estimator)

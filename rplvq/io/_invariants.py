@@ -10,11 +10,10 @@ from sklearn.base import BaseEstimator
 from rplvq.arrays import Samples, adjoint, hermitian_part
 from rplvq.exceptions import ModelFileError, PointError
 from rplvq.io._archive import UNREADABLE
-from rplvq.manifolds import is_stateful
 from rplvq.parts import saved_estimator
 from rplvq.protocols import AnyManifold, Array, Prototypes
 from rplvq.selection import Choice
-from rplvq.training import Progress, Score, State, Trainer, history_row
+from rplvq.training import Progress, Score, State, Trainer, history_row, new_codes
 
 TOLERANCE = 1e-6  # relative change of answers that other machines and libraries may cause by rounding
 ROUNDED = 1e-15  # relative size of a rounding of arrays
@@ -136,7 +135,7 @@ def _is_read(manifold: AnyManifold, prototypes: Prototypes) -> bool:
     odd = (np.abs(codes - adjoint(codes)) > size).any(axis=(-2, -1))
     points = np.asarray(manifold.decode(prototypes)) if odd.any() else codes[..., 0]
     for half in (np.tril, np.triu) if points.shape == codes.shape else ():
-        kept = prototypes.with_codes(half(codes)) if is_stateful(prototypes) else half(codes)
+        kept = new_codes(prototypes, half(codes))
         same = (points == np.asarray(manifold.decode(kept))).all(axis=(-2, -1))  # what is not read changes no bit
         if (same & odd & (np.abs(codes - half(codes)) > size).any(axis=(-2, -1))).any():
             return False

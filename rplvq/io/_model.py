@@ -16,9 +16,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from rplvq.arrays import as_rows, check_labels, hard_targets
 from rplvq.exceptions import ModelFileError
-from rplvq.io._archive import UNREADABLE, digest_of, open_archive, seal_archive, versions
+from rplvq.io._archive import UNREADABLE, digest_of, open_archive, replace_file, seal_archive, versions
 from rplvq.io._codec import Packer, Unpacker
-from rplvq.io._files import replace_file
 from rplvq.parts import is_saved_estimator, library_version
 from rplvq.protocols import ArrayLike
 

@@ -33,14 +33,12 @@ def part_of_matplotlib(name: str) -> ModuleType:
         raise ImportError('plotting needs matplotlib: pip install ".[plot]" in the folder of rplvq') from error
 
 
-def new_figure(width: float, height: float, n_rows: int = 1) -> Any:
-    """Make a figure of width x height inches; return it and its ``n_rows`` axes."""
-    return part_of_matplotlib("pyplot").subplots(n_rows, figsize=(width, height), sharex=True, layout="constrained")
-
-
-def new_axes(ax: Axes | None, width: float = 6.0, height: float = 4.2) -> Axes:
-    """Return ``ax``, or the axes of a new figure of width x height inches."""
-    return new_figure(width, height)[1] if ax is None else ax
+def new_axes(ax: Any, width: float = 6.0, height: float = 4.2, n_rows: int = 1) -> Any:
+    """Return ``ax``, or the axes, one per row, of a new figure of width x height inches."""
+    if ax is not None:
+        return ax
+    size = (width, height)
+    return part_of_matplotlib("pyplot").subplots(n_rows, figsize=size, sharex=True, layout="constrained")[1]
 
 
 def class_colors(classes: Array) -> dict[object, object]:

@@ -7,7 +7,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from rplvq.plotting._style import BLUE, GREEN, GREY, INK, ORANGE, Axes, new_figure, tidy
+from rplvq.plotting._style import BLUE, GREEN, GREY, INK, ORANGE, Axes, new_axes, tidy
 from rplvq.protocols import Array, ArrayLike
 from rplvq.selection import Choice
 
@@ -81,7 +81,7 @@ def _draw_choice(choice: Choice, panels: Array) -> None:
 
 def _three_panels(ax: Any) -> Array:
     if ax is None:
-        return np.asarray(new_figure(7.0, 6.5, n_rows=3)[1])
+        return np.asarray(new_axes(None, 7.0, 6.5, n_rows=3))
     if hasattr(ax, "__len__"):
         if len(ax) != 3:
             raise ValueError(f"ax must be one Axes or three, got {len(ax)}")

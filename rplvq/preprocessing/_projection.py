@@ -92,9 +92,8 @@ class SPDProjection(MatrixTransformer):
     channels change the subspace of sources that is found. V itself is the basis of the subspace in which the mean
     ``V^H G V`` is diagonal and descending, and in which the largest entry of each column is positive.
 
-    Prototypes W_k that are learned at size p x p become prototypes of full size by the smallest change of M_k, in
-    Kullback-Leibler divergence, whose projection is W_k. V is fitted to the labels, so in cross-validation the
-    transformer belongs inside the pipeline.
+    Prototypes W_k learned at size p x p become those of full size by the smallest change of M_k, in Kullback-Leibler
+    divergence, whose projection is W_k. V is fitted to the labels: cross-validate the whole pipeline.
 
     Examples
     --------
@@ -127,7 +126,7 @@ class SPDProjection(MatrixTransformer):
         self.tol = tol
 
     def fit(self, X: ArrayLike, y: ArrayLike, **params: object) -> Self:
-        """Learn V from matrices X (N, n, n) and labels y (N,) or (N, C) as in :meth:`rplvq.RiemannianLVQ.fit`.
+        """Learn V from matrices X (N, n, n) and labels y as in :meth:`rplvq.RiemannianLVQ.fit`, and return self.
 
         ``params`` are metadata that ``classifier`` requests for its fit in scikit-learn's metadata routing; V itself
         minimises the mean cost of all samples alike. If ValueError is raised, nothing is changed.

@@ -88,9 +88,8 @@ class Recenter(MatrixTransformer):
     takes the samples of a call in their order and does not store the running mean; partial_fit stores it.
     :class:`StreamingPipeline` does these steps together with those of a classifier.
 
-    A group in fit is re-centred at its stored mean until partial_fit gets more of its samples. From then on it has a
-    running mean, too, which begins at the stored mean and counts the samples of fit, without a prior. Give a new
-    session a new name: its running mean then follows its samples faster.
+    A group in fit is re-centred at its stored mean until partial_fit gets more of its samples. Its running mean begins
+    there and counts the samples of fit, without a prior. A new name lets the mean of a new session follow it faster.
 
     Before fit, partial_fit with ``online`` does what fit does. All methods raise ValueError, before anything is
     changed, if a matrix is not positive definite or of another size, if a group is missing, or if a parameter is
@@ -148,7 +147,7 @@ class Recenter(MatrixTransformer):
         self.horizon = horizon
 
     def fit(self, X: ArrayLike, y: ArrayLike | None = None, groups: ArrayLike | None = None) -> Self:
-        """Learn the mean of each group."""
+        """Learn the mean of each group, and return self."""
         with single_blas_thread(matrix_size(X)):
             self._check_parameters()
             codes, names, members = read(self, X, groups)
@@ -165,7 +164,7 @@ class Recenter(MatrixTransformer):
         return self
 
     def partial_fit(self, X: ArrayLike, y: ArrayLike | None = None, groups: ArrayLike | None = None) -> Self:
-        """Update the running mean of each group by its next samples in their order; ValueError after an offline fit."""
+        """Update the running means by the next samples in order, and return self; ValueError after an offline fit."""
         if self.online and not hasattr(self, "groups_"):
             return self.fit(X, y, groups=groups)
         check_is_fitted(self)
@@ -238,10 +237,9 @@ class Recenter(MatrixTransformer):
 def read(
     estimator: BaseEstimator, X: ArrayLike, groups: ArrayLike | None, known: Array | None = None
 ) -> tuple[Array, Array, dict[object, Array]]:
-    """Return checked matrices (N, n, n), the sorted names (G,) of their groups, and the rows of each group by name.
+    """Return checked matrices (N, n, n), the sorted names (G,) of their groups, or None, and the rows of each by name.
 
-    Without groups all samples are the group None. The size and the type of the groups are compared with those in fit,
-    whose groups are ``known``; fit itself passes None, and sets ``n_features_in_``.
+    Size and type are compared with those in fit, whose groups are ``known``; fit passes None, and sets the size.
     """
     X = stacked(X)
     codes = encoded(AffineInvariant(), X)

@@ -70,7 +70,7 @@ class StreamingPipeline(Pipeline):
     def partial_fit(
         self, X: ArrayLike, y: ArrayLike | None = None, classes: ArrayLike | None = None, **params: object
     ) -> Self:
-        """Learn from a batch of samples, which each step receives as the steps before it transform it.
+        """Learn from a batch of samples, which each step receives as the steps before it transform it; return self.
 
         A transformer first transforms the batch and then learns from it, so that no sample takes part in its own
         transformation. Transformers without ``partial_fit``, such as :class:`SPDProjection`, stay as fit left them.

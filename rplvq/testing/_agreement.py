@@ -17,10 +17,7 @@ def require(holds: object, sentence: str) -> None:
 
 
 def agree(actual: ArrayLike, wanted: ArrayLike, size: ArrayLike, rule: str, rtol: float = RTOL) -> None:
-    """Require that two arrays (...) agree within ``rtol * size``, where size broadcasts to their shape.
-
-    The AssertionError states the rule, the index of the entry with the largest error, both values and the error.
-    """
+    """Require that two arrays agree within ``rtol * size``, which broadcasts; the error shows the worst entry."""
     actual = np.asarray(actual)
     wanted = np.asarray(wanted)
     require(actual.shape == wanted.shape, f"{rule}: got shape {actual.shape}, not {wanted.shape}")

@@ -104,9 +104,8 @@ def as_promised(cost: Cost, sqdist: Array, targets: Array, labels: Array, sigma2
 def check_evaluation(values: Evaluation, where: str) -> None:
     """Require finite loss (B,) and slope (B, K)."""
     for name, value in (("loss", values.loss), ("slope", values.slope)):
-        bad = np.argwhere(~np.isfinite(value))
-        if len(bad):
-            at = tuple(int(i) for i in bad[0])
+        for index in np.argwhere(~np.isfinite(value)):
+            at = tuple(index.tolist())
             raise AssertionError(f"{name} must be finite {where}: at index {at} it is {value[at]}")
 
 

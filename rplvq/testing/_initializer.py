@@ -3,7 +3,8 @@
 import attrs
 import numpy as np
 
-from rplvq.protocols import AnyManifold, Array, ArrayLike, Initializer, Prototypes
+from rplvq.arrays import check_prototypes
+from rplvq.protocols import AnyManifold, Array, ArrayLike, Initializer
 from rplvq.testing._agreement import accepted, agree, pickled, require
 
 
@@ -44,7 +45,7 @@ def check_initializer(
     ...     return codes[:1], np.array([0])
     >>> check_initializer(first, EuclideanVectors(), points, targets, pickling=False)
     Traceback (most recent call last):
-    AssertionError: an initializer must give each class a prototype, but class index 1 of 0..1 has none
+    AssertionError: init has no prototype for class index 1 of 0..1
     """
     codes = manifold.encode(points)
     targets, n_classes = class_indices(targets, len(codes))
@@ -56,7 +57,11 @@ def check_initializer(
         choice = part(manifold, codes, targets, n_classes, np.random.default_rng(random_state), **weights)
         unchanged = np.array_equal(codes, before[0]) and np.array_equal(targets, before[1])
         require(unchanged, "an initializer must leave codes and targets as they are")
-        return of_every_class(choice, codes, n_classes)
+        try:
+            prototypes, labels = check_prototypes(choice, codes.shape[1:], n_classes)
+        except ValueError as error:
+            raise AssertionError(str(error)) from error
+        return np.asarray(prototypes), labels
 
     prototypes, labels = chosen(initializer)
     accepted(manifold, prototypes, "prototypes must be codes of points on the manifold, but")
@@ -76,26 +81,6 @@ def class_indices(targets: ArrayLike, n_points: int) -> tuple[Array, int]:
     if len(indices) < 2 or not np.array_equal(indices, np.arange(len(indices))):
         raise ValueError(f"targets must be the class indices 0..C-1 of at least 2 classes, got {indices.tolist()}")
     return targets, len(indices)
-
-
-def of_every_class(choice: tuple[Prototypes, Array], codes: Array, n_classes: int) -> tuple[Array, Array]:
-    """Require finite prototypes (K, ...) in the shape of codes, and labels (K,) that contain every class."""
-    require(isinstance(choice, tuple) and len(choice) == 2, "an initializer must return prototypes and labels")
-    prototypes = np.asarray(choice[0])
-    labels = np.asarray(choice[1])
-    integers = labels.ndim == 1 and labels.dtype.kind in "iu"
-    require(integers, f"labels must be integers of shape (K,), got shape {labels.shape} of {labels.dtype}")
-    wanted = (len(labels), *codes.shape[1:])
-    rule = f"prototypes must have shape {wanted}, as labels and codes, not {prototypes.shape}"
-    require(prototypes.shape == wanted, rule)
-    for at in np.flatnonzero(~np.isin(labels, np.arange(n_classes))):
-        raise AssertionError(f"labels[{at}] is {labels[at]}, not among class indices 0..{n_classes - 1}")
-    for label in np.setdiff1d(np.arange(n_classes), labels):
-        rule = "an initializer must give each class a prototype"
-        raise AssertionError(f"{rule}, but class index {label} of 0..{n_classes - 1} has none")
-    finite = np.isfinite(prototypes).reshape(len(labels), -1).all(axis=1)
-    require(finite.all(), f"prototypes must be finite, but prototypes[{finite.argmin()}] is not")
-    return prototypes, labels
 
 
 def repeated(again: tuple[Array, Array], prototypes: Array, labels: Array, when: str) -> None:

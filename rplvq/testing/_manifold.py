@@ -43,11 +43,10 @@ def check_manifold(
     """Check that a geometry keeps the promises of :class:`rplvq.protocols.Manifold`.
 
     For example, the squared distance of a pair does not depend on the other points, ``encode`` undoes ``decode``, and a
-    move with weight s leaves the share ``|1 - s|`` of the distance. ``move`` must also follow the gradient of
-    ``sqdist``, ``grad d^2(x, w) = -2 Log_w(x)``: the rate of d^2(y, w) on the way to x, ``-2 <Log_w(x), Log_w(y)>``,
-    must be that of d^2(x, w) on the way to y. A reference (:class:`rplvq.capabilities.Referenced`) must not depend on
-    the order of the points, and a weight must count as copies of its point. AssertionError is raised at the first
-    broken promise.
+    move with weight s leaves the share ``|1 - s|`` of the distance. ``move`` must follow the gradient of ``sqdist``,
+    ``grad d^2(x, w) = -2 Log_w(x)``: the rate of d^2(y, w) on the way to x, ``-2 <Log_w(x), Log_w(y)>``, is that of
+    d^2(x, w) on the way to y. A reference (:class:`rplvq.capabilities.Referenced`) must not depend on the order of the
+    points, and a weight counts as copies of its point. AssertionError is raised at the first broken promise.
 
     Parameters
     ----------

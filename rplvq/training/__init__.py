@@ -20,7 +20,7 @@ from rplvq.training._loop import (
     warn_of,
     worse_trouble,
 )
-from rplvq.training._resize import Window, restored, with_prototypes, without_prototypes
+from rplvq.training._resize import Window, new_codes, restored, with_prototypes, without_prototypes
 from rplvq.training._state import (
     EpochReport,
     Meter,
@@ -45,7 +45,7 @@ __all__ = [
     "Callback", "Contribution", "Decision", "EarlyStopping", "EpochReport", "EpochScore", "Grow", "Growth", "Hook",
     "Meter", "Origin", "Progress", "Prune", "Result", "Score", "State", "Step", "Trainer", "Window",
     "append_columns", "calling", "columns", "contribution", "decoded", "diverged", "edge_trouble", "estimate", "follow",
-    "history_row", "hooks_of", "if_possible", "measure", "one_decision", "pair_weights", "require_finite",
+    "history_row", "hooks_of", "if_possible", "measure", "new_codes", "one_decision", "pair_weights", "require_finite",
     "restored", "run_epochs", "step_trouble", "untrained_history", "warn_of", "with_prototypes",
     "without_prototypes", "worse_trouble",
 ]  # fmt: skip

@@ -10,7 +10,8 @@ the manifold, an epoch of which more than a tenth of the weights were cut, and t
 
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from numbers import Real
+from typing import Any, cast
 
 import attrs
 import numpy as np
@@ -32,6 +33,8 @@ Hook = Callable[[Progress], Progress]
 """Takes the progress after an epoch; returns the progress with which training continues."""
 WORSE = 0.02
 """Increase of the training error from which on a warning is given, if it is more than one standard error."""
+FIXED = ("epoch", "n_prototypes", "step_size", "sigma2", "n_capped")
+"""Columns of the history that callbacks cannot change."""
 OFTEN = 0.1
 """Share of the weights of an epoch that may be cut before a warning is given."""
 TOGETHER = 64

@@ -108,9 +108,9 @@ class Progress(NamedTuple):
         """Return the progress one epoch later, with its ``state`` and its ``row`` of the history."""
         return self._replace(state=state, rows=(*self.rows, row), rng=rng.bit_generator.state)
 
-    def with_row(self, values: dict[str, float]) -> Progress:
-        """Return this progress with these values added to the last row of the history."""
-        return self._replace(rows=(*self.rows[:-1], self.row | values))
+    def with_row(self, more: dict[str, float]) -> Progress:
+        """Return this progress with ``more`` values in the last row of the history."""
+        return self._replace(rows=(*self.rows[:-1], self.row | more))
 
     def result(self) -> Result:
         """Return the history and the final state, which is the best one under early stopping, else the last one."""

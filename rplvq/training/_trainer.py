@@ -13,9 +13,19 @@ from typing import Any
 import attrs
 import numpy as np
 
-from rplvq.arrays import BLOCK_ROWS, Samples, blocks, materialise, matrix_size, single_blas_thread, subset, visits
+from rplvq.arrays import (
+    BLOCK_ROWS,
+    Samples,
+    blocks,
+    check_prototypes,
+    materialise,
+    matrix_size,
+    single_blas_thread,
+    subset,
+    visits,
+)
 from rplvq.capabilities import Capped, StepOfShare, WithSchedule, provides
-from rplvq.costs import RSLVQ, class_groups
+from rplvq.costs import RSLVQ
 from rplvq.initializers import ClassMeans
 from rplvq.parts import MANIFOLD_METHODS, by_name, callables, count_from, library_part, offers, plain, require_jobs
 from rplvq.protocols import AnyManifold, Array, Cost, Initializer, Prototypes, Schedule
@@ -115,10 +125,7 @@ class Trainer:
         extra = {} if samples.weights is None else {"sample_weight": samples.weights}  # need not be known otherwise
         codes = materialise(type(self.initializer).__call__, samples.codes)
         answer = self.initializer(self.manifold, codes, samples.targets, n_classes, rng, **extra)
-        try:
-            return by_class(*check_prototypes(answer, samples.codes.shape[1:], n_classes))
-        except ValueError as error:
-            raise ValueError(f"init={self.initializer!r}: {error}") from error
+        return by_class(*check_prototypes(answer, samples.codes.shape[1:], n_classes))
 
     def start(
         self, prototypes: Prototypes, labels: Array, samples: Samples, n_classes: int, *,

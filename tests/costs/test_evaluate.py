@@ -91,7 +91,7 @@ def test_a_plain_tuple_works_in_sums_calibration_streams_and_projection():
 
 
 def test_a_plain_tuple_trains_on_dask_arrays():
-    da = pytest.importorskip("dask.array", reason="needs dask: pip install 'rplvq[dask]'")
+    da = pytest.importorskip("dask.array", reason='needs dask: pip install ".[dask]" in the folder of rplvq')
     from rplvq.distributed import DistributedLVQ
 
     plain, good = (

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
-dask = pytest.importorskip("dask", reason="needs dask: pip install 'rplvq[dask]'")
+dask = pytest.importorskip("dask", reason='needs dask: pip install ".[dask]" in the folder of rplvq')
 import dask.array as da
 
 from rplvq import AffineInvariant, Checkpoint, EarlyStopping, HeldOut, LogEuclidean, Product, RiemannianLVQ

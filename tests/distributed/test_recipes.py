@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-dask = pytest.importorskip("dask", reason="needs dask: pip install 'rplvq[dask]'")
+dask = pytest.importorskip("dask", reason='needs dask: pip install ".[dask]" in the folder of rplvq')
 import dask.array as da
 
 from rplvq import HeldOut, RiemannianLVQ

@@ -23,7 +23,7 @@ def run(monkeypatch, tmp_path, capsys):
 
     def call(name, folder):
         if name == "eeg_mne":
-            pytest.importorskip("mne", reason="needs MNE-Python: pip install 'rplvq[eeg]'")
+            pytest.importorskip("mne", reason='needs MNE-Python: pip install ".[eeg]" in the folder of rplvq')
         monkeypatch.setenv("RPLVQ_DATA", str(folder))
         monkeypatch.setattr(plt, "show", lambda: plt.savefig(tmp_path / "figure.png"))
         runpy.run_path(str(EXAMPLES / f"{name}.py"), run_name="__main__")

@@ -15,7 +15,7 @@ from rplvq import RiemannianLVQ
 @pytest.mark.parametrize("routing", [False, True])
 @pytest.mark.filterwarnings("ignore")  # of MOABB's dependencies
 def test_moabb_evaluates_every_pipeline(tmp_path, routing):
-    pytest.importorskip("moabb", reason="needs moabb: pip install 'rplvq[eeg]'")
+    pytest.importorskip("moabb", reason='needs moabb: pip install ".[eeg]" in the folder of rplvq')
     from examples.ecosystem import eeg
 
     jobs = [job for job in eeg.jobs(quick=True) if not routing or "filter bank" in job.method]
@@ -29,7 +29,7 @@ def test_moabb_evaluates_every_pipeline(tmp_path, routing):
 
 
 def test_the_folder_of_pipelines_is_read_by_moabb():
-    pytest.importorskip("moabb", reason="needs moabb: pip install 'rplvq[eeg]'")
+    pytest.importorskip("moabb", reason='needs moabb: pip install ".[eeg]" in the folder of rplvq')
     from moabb.pipelines.utils import parse_pipelines_from_directory
 
     from examples.ecosystem import eeg
@@ -47,7 +47,7 @@ def cells(table, dataset, source):
 
 @pytest.mark.filterwarnings("ignore")  # of MOABB's dependencies
 def test_stand_ins_of_moabbs_data_sets_go_on_and_stand_beside_the_published_rows(tmp_path, capsys, monkeypatch):
-    pytest.importorskip("moabb", reason="needs moabb: pip install 'rplvq[eeg]'")
+    pytest.importorskip("moabb", reason='needs moabb: pip install ".[eeg]" in the folder of rplvq')
     from examples.ecosystem import moabb
 
     arguments = ["--stand-ins", "--folder", str(tmp_path), "--datasets"]
@@ -71,7 +71,7 @@ def test_stand_ins_of_moabbs_data_sets_go_on_and_stand_beside_the_published_rows
 
 @pytest.mark.filterwarnings("ignore")  # of MOABB's dependencies
 def test_trials_of_a_file_are_a_data_set_of_moabb(real_data):
-    pytest.importorskip("moabb", reason="needs moabb: pip install 'rplvq[eeg]'")
+    pytest.importorskip("moabb", reason='needs moabb: pip install ".[eeg]" in the folder of rplvq')
     real_data("eegmmi_s001_raw.npz")
     from examples.ecosystem import moabb
     from examples.paper.data import load_arrays
@@ -111,7 +111,7 @@ def test_steps_for_yaml_files_are_estimators_that_can_be_cloned():
 
 @pytest.mark.filterwarnings("ignore")
 def test_moabb_tells_estimators_apart_that_differ_in_one_part():
-    pytest.importorskip("moabb", reason="needs moabb: pip install 'rplvq[eeg]'")
+    pytest.importorskip("moabb", reason='needs moabb: pip install ".[eeg]" in the folder of rplvq')
     from moabb.analysis.results import get_digest
     from sklearn.pipeline import make_pipeline
 
@@ -130,7 +130,7 @@ def test_moabb_tells_estimators_apart_that_differ_in_one_part():
 
 @pytest.mark.filterwarnings("ignore")
 def test_time_series_of_aeon(tmp_path):
-    pytest.importorskip("aeon", reason="needs aeon: pip install 'rplvq[series]'")
+    pytest.importorskip("aeon", reason='needs aeon: pip install ".[series]" in the folder of rplvq')
     from examples.ecosystem import series
 
     matrices, labels = series.covariances("vowels", "train")

@@ -20,7 +20,7 @@ from rplvq import Checkpoint, RiemannianLVQ, load_model
 from rplvq.cli import main
 from rplvq.evaluation import Comparison
 from rplvq.exceptions import ModelFileError
-from rplvq.io import _files as files
+from rplvq.io import _archive as files
 from rplvq.io import load_checkpoint, replace_file, require_writable
 from rplvq.io._archive import DIGEST_SIZE, SEAL, seal_archive
 from rplvq.plotting import save_comparison

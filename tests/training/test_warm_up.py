@@ -78,7 +78,7 @@ def test_a_stream_rests_and_the_model_can_be_saved_meanwhile(tmp_path):
 
 
 def test_distributed_training_rests_too():
-    da = pytest.importorskip("dask.array", reason="needs dask: pip install 'rplvq[dask]'")
+    da = pytest.importorskip("dask.array", reason='needs dask: pip install ".[dask]" in the folder of rplvq')
     from rplvq.distributed import DistributedLVQ
 
     model = RiemannianLVQ(sigma2=1.0, step_size=LateStart(), max_epochs=3, batch_size=None, random_state=0)
