@@ -175,9 +175,10 @@ def check_prototypes(answer: object, shape: tuple[int, ...], n_classes: int) -> 
     labels = np.asarray(answer[1])
     if labels.ndim != 1 or labels.dtype.kind not in "iu":
         raise ValueError(f"init labels must be integers of shape (K,), got shape {labels.shape} of {labels.dtype}")
-    if codes.shape != (len(labels), *shape):
-        wanted = (len(labels), *shape)
-        raise ValueError(f"init prototypes must have shape {wanted}, as its labels and the codes, got {codes.shape}")
+    if codes.shape[:1] != labels.shape:
+        raise ValueError(f"init has {len(codes) if codes.ndim else 'no'} prototypes and {len(labels)} labels")
+    if codes.shape[1:] != shape:
+        raise ValueError(f"init prototypes have shape {codes.shape[1:]}, the samples {shape}")
     if (row := first_bad((labels < 0) | (labels >= n_classes))) is not None:
         raise ValueError(f"init labels[{row}] is {labels[row]}, not among class indices 0..{n_classes - 1}")
     missing = np.setdiff1d(np.arange(n_classes), labels)

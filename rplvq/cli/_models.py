@@ -36,8 +36,7 @@ def write_json(value: object) -> None:
 def train(arguments: argparse.Namespace) -> None:
     """Train a model or a pipeline and write it to its file; Ctrl-C raises TrainingInterruptedWarning instead."""
     checkpoints = [] if arguments.checkpoint is None else [arguments.checkpoint]
-    for path in (arguments.model, *checkpoints):  # before hours of training
-        require_writable(path)
+    _require_outputs(arguments, "model", "checkpoint")  # before hours of training
     if os.path.realpath(arguments.model) in map(os.path.realpath, checkpoints):
         raise UsageError(f"--checkpoint and --model are the same file, {arguments.model!r}")
     for option in ("coverage", "steps"):
@@ -57,6 +56,25 @@ def train(arguments: argparse.Namespace) -> None:
         for path in checkpoints:
             Path(path).unlink(missing_ok=True)
         _say(arguments.json, made | {"steps": facts["steps"]} | facts["classifier"])
+
+
+def _require_outputs(arguments: argparse.Namespace, *options: str) -> None:
+    """Raise OSError if a file of these options cannot be written, and UsageError if it would replace an input.
+
+    ``--save`` may name the file of ``--model``, which then holds the model that followed the stream.
+    """
+    inputs = {os.path.realpath(path): "--data" for path in arguments.data if os.path.isfile(path)}
+    if arguments.groups is not None:
+        inputs[os.path.realpath(arguments.groups)] = "--groups"
+    for option in options:
+        path = getattr(arguments, option)
+        if path is None:
+            continue
+        require_writable(path)
+        if option == "out":
+            inputs[os.path.realpath(arguments.model)] = "--model"
+        if (other := inputs.get(os.path.realpath(path))) is not None:
+            raise UsageError(f"--{option} and {other} are the same file, {path!r}, which would be replaced")
 
 
 def _untrained(arguments: argparse.Namespace, checkpoints: list[str]) -> BaseEstimator:
@@ -93,8 +111,7 @@ def _routes(model: BaseEstimator) -> bool:
 
 def predict(arguments: argparse.Namespace) -> None:
     """Predict labels as CSV or JSON, and print the accuracy to standard error if the true labels are known."""
-    if arguments.out is not None:
-        require_writable(arguments.out)
+    _require_outputs(arguments, "out")
     model = load_model(arguments.model)
     model.set_params(**{name: arguments.jobs for name in model.get_params() if name.rpartition("__")[2] == "n_jobs"})
     if len(arguments.data) == 1 and PolsarScene.is_in(arguments.data[0]):
@@ -159,9 +176,7 @@ def _predict_scene(model: BaseEstimator, arguments: argparse.Namespace) -> None:
 
 def stream(arguments: argparse.Namespace) -> None:
     """Predict batch after batch, and learn from each one afterwards; write the labels, and the model that followed."""
-    for path in (arguments.out, arguments.save):
-        if path is not None:
-            require_writable(path)
+    _require_outputs(arguments, "out", "save")
     model = load_model(arguments.model)
     loaded, metadata = read_data(arguments)
     learner = _learner(model, loaded.y is not None)

@@ -225,3 +225,46 @@ def test_initializers_without_per_class_are_completed():
     X, y = spd_classes()
     model = RiemannianLVQ(init=ClassMeans(perturbation=0.0), prototypes_per_class={0: 1, 1: 3}, max_epochs=0)
     assert model.fit(X, y).prototype_labels_.tolist() == [0, 1, 1, 1]
+
+
+def initializer_with(prototypes=lambda codes: codes, labels=(0, 1)):
+    """Return an initializer that takes the first two codes, changed, and these labels."""
+    return lambda manifold, codes, targets, n_classes, rng: (prototypes(codes[:2]), np.array(labels))
+
+
+def constant_cost(value, dtype=float):
+    return lambda sqdist, targets, labels, sigma2: (sqdist.sum(axis=1), np.full(sqdist.shape, value, dtype))
+
+
+@pytest.mark.parametrize(
+    ("settings", "error", "sentence"),
+    [
+        ({"init": lambda codes, rng: codes[:2]}, ValueError, "init=.* is called with .manifold, codes, targets, n_cla"),
+        ({"init": lambda *parts: None}, ValueError, r"init must return \(prototypes, labels\), got None"),
+        ({"init": initializer_with(labels=[0, -1])}, ValueError, r"init labels\[1\] is -1, not among class indices 0..1"),
+        ({"init": initializer_with(labels=[0.0, 1.0])}, ValueError, "init labels must be integers .* of float64"),
+        ({"init": initializer_with(lambda codes: codes * np.nan)}, ValueError, r"init prototypes\[0\] .* not finite"),
+        ({"init": initializer_with(lambda codes: codes[:, :1, :1])}, ValueError, r"shape \(1, 1\), the samples \(2, 2\)"),
+        ({"init": initializer_with(np.negative)}, np.linalg.LinAlgError, r"prototypes\[0\] is not positive definite"),
+        ({"growth": [lambda window: None]}, TypeError, r"growth\[0\]=.* must return a Window, got None"),
+        ({"growth": [lambda: None]}, ValueError, r"growth\[0\]=.* is called with \(window\)"),
+        ({"callbacks": [lambda: None]}, ValueError, r"callbacks\[0\]=.* is called with \(report\)"),
+        ({"cost": lambda sqdist, targets: 0.0}, ValueError, "cost=.* is called with .sqdist, targets, labels, sigma2"),
+        ({"cost": constant_cost(np.nan)}, ValueError, "cost .* its slope is NaN at squared distances"),
+        ({"cost": constant_cost(1j, complex)}, ValueError, "cost .* returned complex slopes"),
+    ],
+)
+def test_parts_that_break_their_promise_are_named(settings, error, sentence):
+    X, y = spd_classes(n=2, n_classes=2)
+    with pytest.raises(error, match=sentence):
+        RiemannianLVQ(**{"sigma2": 0.5, "max_epochs": 2, "random_state": 0} | settings).fit(X, y)
+
+
+def test_an_initializer_may_return_lists():
+    X, y = spd_classes(n=2, n_classes=2)
+
+    def listed(manifold, codes, targets, n_classes, rng):
+        return [codes[targets == label].mean(axis=0) for label in range(n_classes)], [0, 1]
+
+    own = RiemannianLVQ(init=listed, max_epochs=0).fit(X, y)
+    assert_allclose(own.prototypes_, [X[y == label].mean(axis=0) for label in range(2)], rtol=1e-12)

@@ -77,19 +77,19 @@ def with_nan(prototypes, labels):
 
 
 FAULTS = {
-    "prototypes alone": (Changed(lambda p, k: p), "must return prototypes and labels"),
+    "prototypes alone": (Changed(lambda p, k: p), r"must return \(prototypes, labels\)"),
     "float labels": (Changed(lambda p, k: (p, k / 1.0)), "labels must be integers of shape"),
     "labels as a column": (Changed(lambda p, k: (p, k[:, None])), r"got shape \(3, 1\)"),
-    "too few prototypes": (Changed(lambda p, k: (p[:2], k)), r"must have shape \(3, 2, 2\).* not \(2, 2, 2\)"),
+    "too few prototypes": (Changed(lambda p, k: (p[:2], k)), "init has 2 prototypes and 3 labels"),
     "a class beyond": (Changed(lambda p, k: (p, k + 1)), r"labels\[2\] is 3, not among class indices 0..2"),
-    "a class missing": (Changed(lambda p, k: (p, k * (k != 1))), "class index 1 of 0..2 has none"),
-    "nothing": (Changed(lambda p, k: (p[:0], k[:0])), "class index 0 of 0..2 has none"),
-    "NaN": (Changed(with_nan), r"prototypes\[1\] is not"),
+    "a class missing": (Changed(lambda p, k: (p, k * (k != 1))), "no prototype for class index 1 of 0..2"),
+    "nothing": (Changed(lambda p, k: (p[:0], k[:0])), "no prototype for class index 0 of 0..2"),
+    "NaN": (Changed(with_nan), r"prototypes\[1\] has entries that are not finite"),
     "off the manifold": (Changed(lambda p, k: (-p, k)), "codes of points on the manifold, but: .*definite"),
     "its own randomness": (Careless(), "the same with the same seed; draw from rng alone"),
     "overwritten codes": (Overwriting(), "leave codes and targets as they are"),
     "pickles as another": (Aging(), "the same after pickling"),
-    "weights lose a class": (Unweighted(), "class index 2 of 0..2 has none"),
+    "weights lose a class": (Unweighted(), "no prototype for class index 2 of 0..2"),
     "lambda": (lambda *a, **weights: Firsts()(*a), "an initializer must be picklable"),
 }
 

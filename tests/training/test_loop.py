@@ -175,14 +175,31 @@ def test_a_column_that_some_epochs_lack_is_not_a_number_there():
     assert history["epoch"].tolist() == [1, 2, 3, 4]  # an empty mapping does not stop training
 
 
-@pytest.mark.parametrize("answer", [None, False, 0, True, {"x": 1.0}], ids=repr)
+@pytest.mark.parametrize("answer", [None, False, True, np.True_, {"x": 1.0}], ids=repr)
 def test_what_a_callback_returns_decides_what_the_hook_does(answer):
     rng = np.random.default_rng(0)
     progress = begun(rng).advance(*counting(rng)(begun(rng).state), rng)
     found = calling(lambda report: answer, 4, lambda state: Score(1.0, 0.0))(progress)
-    assert found.stopped == (answer is True)
+    assert found.stopped == (not isinstance(answer, dict) and bool(answer))
     assert found.row == progress.row | (answer if isinstance(answer, dict) else {})
     assert found.state is progress.state
+
+
+@pytest.mark.parametrize(
+    ("answer", "sentence"),
+    [
+        ("continue", "must return None, True, False or a mapping of numbers, got 'continue'"),
+        (0.3, "must return None, True, False or a mapping of numbers, got 0.3"),
+        ({"accuracy": np.ones(2)}, "must map names .* to numbers, got {'accuracy': array"),
+        ({"note": None}, "must map names .* to numbers, got {'note': None}"),
+        ({1: 2.0}, "must map names .* to numbers, got {1: 2.0}"),
+        ({"epoch": 100}, "names other than epoch, .* to numbers, got {'epoch': 100}"),
+    ],
+)
+def test_an_answer_of_a_callback_that_is_no_row_is_refused(answer, sentence):
+    X, y = vector_classes()
+    with pytest.raises(TypeError, match=sentence):
+        train(X, y, callbacks=[lambda report: answer])
 
 
 def test_the_score_of_a_report_is_measured_when_it_is_asked_for():

@@ -268,5 +268,5 @@ def test_an_initializer_that_forgets_a_class_is_refused():
         return codes[:2], np.array([0, 1])
 
     X, y = vector_classes(n_classes=3)
-    with pytest.raises(ValueError, match="initializer gave no prototype for class index 2"):
+    with pytest.raises(ValueError, match="init has no prototype for class index 2"):
         train(X, y, EuclideanVectors(), initializer=forgetful)
