@@ -82,14 +82,15 @@ from rplvq.arrays._validation import (
 
 __all__ = [
     "BLOCK_ROWS", "LARGE_BLOCKS", "LazyRows", "MatrixTransformer", "Samples", "accuracy", "adjoint", "are_right",
-    "as_number_array", "as_rows", "best_factor", "block_slices", "blocks", "by_block", "by_label", "canonical_order",
-    "check_class_sizes", "check_definite", "check_groups", "check_hermitian", "check_labels", "check_positive",
-    "check_positive_definite", "check_prototypes", "check_soft_labels", "check_weights", "congruence", "distances",
-    "distinct", "encoded", "evenly_spaced_rows", "expm", "first_bad", "from_spectrum", "hard_targets", "hermitian_part",
-    "index_labels", "invsqrtm", "logm", "lower_inverse", "materialise", "matrix_size", "mixed_units", "number_groups", "numbered_names",
-    "one_type", "parts_of", "parts_of_batch", "positive_inverse", "precision_of", "principal_basis", "rank_tolerance",
-    "reads_parts", "repeats", "require_finite", "row_slices", "same_type", "single_blas_thread", "spectral_map",
-    "split_domains", "sqrtm", "squared_roots", "stacked", "subset", "take_rows", "unmasked", "visits", "weigh_classes",
+    "as_number_array", "as_rows", "best_factor", "block_slices", "blocks", "by_block", "by_label",
+    "canonical_order", "check_class_sizes", "check_definite", "check_groups", "check_hermitian", "check_labels",
+    "check_positive", "check_positive_definite", "check_prototypes", "check_soft_labels", "check_weights",
+    "congruence", "distances", "distinct", "encoded", "evenly_spaced_rows", "expm", "first_bad", "from_spectrum",
+    "hard_targets", "hermitian_part", "index_labels", "invsqrtm", "logm", "lower_inverse", "materialise",
+    "matrix_size", "mixed_units", "number_groups", "numbered_names", "one_type", "parts_of", "parts_of_batch",
+    "positive_inverse", "precision_of", "principal_basis", "rank_tolerance", "reads_parts", "repeats",
+    "require_finite", "row_slices", "same_type", "single_blas_thread", "spectral_map", "split_domains", "sqrtm",
+    "squared_roots", "stacked", "subset", "take_rows", "unmasked", "visits", "weigh_classes",
 ]  # fmt: skip
 
 

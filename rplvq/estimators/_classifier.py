@@ -34,6 +34,7 @@ from rplvq.estimators._fitting import (
     planned,
     referenced,
     store,
+    untrained_of_all,
 )
 from rplvq.estimators._following import Stream, swept
 from rplvq.estimators._names import (
@@ -314,7 +315,8 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
             progress, origin = new_or_resumed(self, resume, classes, samples)
             rng = np.random.default_rng(origin.seed)
             validation = None
-            if stopping := resolve_early_stopping(self.early_stopping):
+            stopping = resolve_early_stopping(self.early_stopping)
+            if stopping is not None and self.max_epochs != 0:
                 samples, validation = self._hold_out(samples, classes, stopping.fraction, rng)
             initializer = initializer_of(self, first_counts(self, classes), classes, samples.targets, samples.weights)
             manifold, samples = referenced(manifold, samples)
@@ -329,6 +331,10 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
                     trainer, progress = begin_training(
                         self, trainer, *first, samples, len(classes), rng, validation=validation
                     )
+                    if validation is not None and progress.stopped:
+                        samples = samples.followed_by(validation).canonical()
+                        progress = untrained_of_all(trainer, progress, samples, len(classes), rng)
+                        validation = None
                 first_state = progress.state
                 interrupted = False
                 try:
@@ -364,9 +370,9 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
         with ``fit`` if you can, and pass each batch once.
 
         The first call chooses the initial prototypes, sigma2 (if it is not given) and the reference of a metric such as
-        "tangent" from its batch. Later calls keep its metric and cost. Schedules that are given advance by one epoch
-        per call up to ``max_epochs``, where they stay. If the stream did not begin with fit, ``sigma2="auto"`` follows
-        the latest 300 samples. A class that does not come for long keeps its prototypes.
+        "tangent" from its batch. Later calls keep its parameters, except ``growth``. Schedules that are given advance
+        by one epoch per call up to ``max_epochs``, where they stay. If the stream did not begin with fit,
+        ``sigma2="auto"`` follows the latest 300 samples. A class that does not come for long keeps its prototypes.
 
         The default step finds changes by itself. The step of K prototypes after n samples, with those of fit, is the
         share K / n of sigma2. A copy of the prototypes learns with the share 0.1. It answers while its loss on the

@@ -24,6 +24,7 @@ from rplvq.estimators._names import (
     resolve_step_size,
     with_two_per_class,
 )
+from rplvq.initializers import DiscriminantMeans
 from rplvq.io import load_checkpoint, require_same_origin
 from rplvq.manifolds import chosen_rows, variation_of
 from rplvq.parts import callables
@@ -152,6 +153,17 @@ def begin_training(
             stacklevel=4,
         )
     return trainer, trainer.begin(state, rng, validation)._replace(stopped=stopped, choice=choice)
+
+
+def untrained_of_all(
+    trainer: Trainer, progress: Progress, samples: Samples, n_classes: int, rng: np.random.Generator
+) -> Progress:
+    """Return the progress of a fit that does not train with prototypes of all samples: none need to be held out."""
+    if progress.choice.chosen == "discriminant":
+        trainer = attrs.evolve(trainer, initializer=DiscriminantMeans())
+    prototypes, labels = trainer.first_prototypes(samples, n_classes, rng)
+    state = progress.state._replace(prototypes=prototypes, labels=labels)
+    return progress._replace(state=state, best=state)
 
 
 def _two_per_class(trainer: Trainer, samples: Samples, n_classes: int, rng: np.random.Generator) -> More | None:

@@ -4,6 +4,7 @@ Each ``resolve_`` function raises ValueError if a parameter has an invalid value
 """
 
 from collections.abc import Callable, Mapping
+from numbers import Integral
 from typing import Any, Literal
 
 import attrs
@@ -11,6 +12,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from rplvq.arrays import by_label, index_labels, one_type
+from rplvq.capabilities import PerClass, provides
 from rplvq.costs import COSTS
 from rplvq.initializers import ClassKMeans, ClassMeans, DiscriminantMeans, GivenPrototypes
 from rplvq.manifolds import MANIFOLDS, EuclideanVectors, FromPymanopt, is_from_pymanopt
@@ -80,7 +82,13 @@ def chooses_counts(model: BaseEstimator) -> bool:
 
 
 def first_counts(model: BaseEstimator, classes: Array) -> tuple[int, ...]:
-    """Return the number of prototypes of each class with which an estimator begins: 1 if it is to be chosen."""
+    """Return the number of prototypes of each class with which an estimator begins: 1 if it is to be chosen.
+
+    A number of the initializer itself comes first.
+    """
+    own = model.init.per_class if provides(model.init, PerClass) else None
+    if isinstance(own, Integral):
+        return (int(own),) * len(classes)
     return resolve_counts(1 if chooses_counts(model) else model.prototypes_per_class, classes)
 
 
@@ -109,8 +117,10 @@ def resolve_initializer(value: Any, counts: tuple[int, ...], classes: Array) -> 
             labels = labels[known]
         return GivenPrototypes(prototypes, index_labels(labels, classes, "init labels"))
     require_methods("init", value, ("__call__",), "an Initializer")
-    if attrs.has(type(value)) and getattr(value, "per_class", 1) is None:
-        return attrs.evolve(value, per_class=counts)  # type: ignore[no-any-return]
+    if attrs.has(type(value)) and provides(value, PerClass):
+        own = value.per_class
+        if own is None or (isinstance(own, Integral) and {*counts} != {own}):  # a stream may begin with fewer
+            return attrs.evolve(value, per_class=counts)  # type: ignore[no-any-return]
     return value  # type: ignore[no-any-return]
 
 

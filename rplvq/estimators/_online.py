@@ -6,7 +6,6 @@ and trainers do not see them: the labels of prototypes are indices 0..M-1 among 
 
 from collections.abc import Callable, Sequence, Set
 from functools import cache
-from numbers import Integral
 from typing import Any
 
 import attrs
@@ -14,7 +13,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from rplvq.arrays import Samples, one_type, same_type
-from rplvq.capabilities import Windowed, provides
+from rplvq.capabilities import PerClass, Windowed, provides
 from rplvq.costs import RSLVQ, restrict_to_classes
 from rplvq.estimators._fitting import begin_training, initializer_of, make_trainer, referenced
 from rplvq.estimators._following import PendingClasses, Stream
@@ -232,11 +231,9 @@ def _bounded(pool: Samples, labels: Array) -> Samples:
 
 def _initializer_of_one(init: Any, wanted: int, n_samples: int) -> tuple[int, Initializer]:
     """Return how many prototypes a late class should have, and an initializer of as many as its samples allow."""
-    own = getattr(init, "per_class", None) if attrs.has(type(init)) else None
-    wanted = int(own) if isinstance(own, Integral) else wanted
     counts = (min(wanted, n_samples),)
     if isinstance(init, (tuple, list)):
         return wanted, ClassMeans(counts)
-    if own is not None:
+    if attrs.has(type(init)) and provides(init, PerClass):
         return wanted, attrs.evolve(init, per_class=counts)
     return wanted, resolve_initializer(init, counts, np.zeros(1, dtype=int))

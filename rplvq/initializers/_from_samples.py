@@ -409,6 +409,8 @@ class DiscriminantMeans:
         classes = hard_targets(targets)
         counts = prototype_counts(self.per_class, n_classes)
         weights = np.ones(len(codes)) if sample_weight is None else sample_weight
+        if n_classes == 1:  # there is nothing to discriminate, and w is 0
+            return ClassMeans(self.per_class, self.perturbation)(manifold, codes, classes, 1, rng, weights)
         means, _ = ClassMeans()(manifold, codes, classes, n_classes, rng, weights)
         single = Discriminant.of(manifold, codes, classes, weights, means).prototypes()
         chosen = [

@@ -244,11 +244,16 @@ def resolve(value: object, default: Schedule, name: str) -> Schedule:
         raise ValueError(f"{name} must be a positive number, a Schedule, None or 'auto', got {value!r}{why}")
     if wants_default(value):
         return with_start(value, default(0, 1))
+    value_at(value, 0, 1, name)
+    return value
+
+
+def value_at(schedule: Schedule, epoch: int, n_epochs: int, name: str) -> float:
+    """Return the value of a schedule; raise ValueError with the argument's ``name`` if it gives none."""
     try:
-        float(value(0, 1))
+        return float(schedule(epoch, n_epochs))
     except (TypeError, ValueError, ArithmeticError) as error:
         raise ValueError(
-            f"{name}={value!r} has no value in epoch 0 of 1 ({type(error).__name__}: {error}): a schedule takes "
-            "(epoch, n_epochs) and returns a number, also in epoch 0, which is before training"
+            f"{name}={schedule!r} has no value in epoch {epoch} of {n_epochs} ({type(error).__name__}: {error}): a "
+            "schedule takes (epoch, n_epochs) and returns a number, also in epoch 0, which is before training"
         ) from error
-    return value

@@ -11,7 +11,7 @@ import numpy as np
 from scipy.optimize import brentq
 
 from rplvq.arrays import Samples, by_block, distances, evenly_spaced_rows, materialise
-from rplvq.capabilities import Scaled, provides
+from rplvq.capabilities import OfSigma2, Scaled, provides
 from rplvq.costs import PLVQ, priors_of, smoothed
 from rplvq.manifolds import n_coordinates
 from rplvq.protocols import AnyManifold, Array, Cost, Prototypes, Schedule
@@ -207,6 +207,8 @@ def resolve_sigma2(value: object, evidence: Callable[[], InitialEvidence]) -> Sc
         if value not in RULES:
             raise ValueError(f"sigma2 must be a positive number, a Schedule or one of {sorted(RULES)}, got {value!r}")
         return Constant(RULES[value](evidence()))
+    if provides(value, OfSigma2):
+        raise ValueError(f"sigma2 must be a positive number or a Schedule of it, got {value!r}, which is a step_size")
     default = Constant(blended_sigma2(evidence()) if wants_default(value) else 1.0)
     return resolve(value, default, "sigma2")
 

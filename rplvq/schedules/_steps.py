@@ -17,7 +17,16 @@ from rplvq.capabilities import OfSigma2, provides
 from rplvq.costs import evaluate, largest_slope
 from rplvq.parts import library_part, number_in
 from rplvq.protocols import AnyManifold, Array, Cost, Schedule, StepRule
-from rplvq.schedules._schedules import GeometricDecay, is_auto, number, positive, resolve, wants_default, with_start
+from rplvq.schedules._schedules import (
+    GeometricDecay,
+    is_auto,
+    number,
+    positive,
+    resolve,
+    value_at,
+    wants_default,
+    with_start,
+)
 from rplvq.schedules._sigma2 import InitialEvidence, unit_of
 
 LAST_WEIGHT = 0.5
@@ -32,7 +41,11 @@ def _share(_: object, attribute: attrs.Attribute[Any], value: object) -> None:
         raise ValueError(
             f"{attribute.name} of Share must be in (0, 1], a Schedule or None, got the step rule {value!r}"
         )
-    if value is None or (callable(value) and not isinstance(value, type)):
+    if value is None:
+        return
+    if callable(value) and not isinstance(value, type):
+        if wants_default(value):
+            raise ValueError(f"{attribute.name} of Share: give {value!r} a first share, such as 0.3")
         return
     if not isinstance(value, (int, float)) or isinstance(value, bool) or not 0 < value <= 1:
         raise ValueError(f"{attribute.name} of Share must be in (0, 1], a Schedule or None, got {value!r}")
@@ -58,8 +71,9 @@ class Share:
     ratio : float, default=0.01
         Final share divided by ``start``; 1 keeps the share constant.
     amount : float, default=1.0
-        Amount of training, T times the first share. It is used if ``start`` is None. Fits with the same amount end at
-        about the same prototypes, whether they take 5 epochs or 100. An amount far above 1 may learn noise, which no
+        Amount of training, T times the first share. It is used if ``start`` is None. From about 20 epochs on, fits with
+        the same amount end at about the same prototypes; fewer end nearer to their start (five epochs go three quarters
+        of the way). An amount far above 1 may learn noise, which no
         warning sees, because the training error falls; a sigma2 that held-out samples choose ("auto") prevents it.
 
     Examples
@@ -82,7 +96,7 @@ class Share:
     def __call__(self, epoch: int, n_epochs: int) -> float:
         """Share in ``epoch`` 0..n_epochs; raise ValueError if a schedule gives a number outside [0, 1]."""
         if callable(self.start):
-            value = float(self.start(epoch, n_epochs))
+            value = value_at(self.start, epoch, n_epochs, "step_size")
             if not 0 <= value <= 1:
                 raise ValueError(f"step_size: the share must be in [0, 1], got {value} in epoch {epoch} from {self!r}")
             return value

@@ -203,8 +203,8 @@ def decoded(manifold: AnyManifold, state: State, names: Array) -> Array:
     if len(lost):
         raise FloatingPointError(
             f"prototype {lost[0]} (class {names.tolist()[lost[0]]!r}) has left the manifold: decode of {manifold!r} "
-            "gives numbers that are not finite. Let move bring it back, as that of ProjectedEuclidean does, or lower "
-            "step_size"
+            "gives numbers that are not finite. Lower step_size, or use a cost whose slope falls with the distance; move "
+            "of a manifold of your own may bring prototypes back"
         )
     return points
 
@@ -282,10 +282,12 @@ def worse_trouble(manifold: AnyManifold, first: State, last: State, samples: Sam
     if not increase > max(WORSE, chance):
         return None
     half = 0.5 * median_sqdist(manifold, first.prototypes, samples, FEW_SAMPLES)
+    is_wide = max(first.sigma2, last.sigma2) > half
+    what = "sigma2 or step_size" if is_wide else "step_size"
     return (
         f"training raised the training error from {shares @ before:.3g}, that of the initial prototypes, to "
         f"{shares @ after:.3g}. sigma2 was {first.sigma2:.3g} at first and {last.sigma2:.3g} at last; half the median "
-        f"squared distance is {half:.3g}, and a sigma2 above it drives prototypes apart. Lower sigma2 or step_size, or "
+        f"squared distance is {half:.3g}, and a sigma2 above it drives prototypes apart. Lower {what}, or "
         "leave both at 'auto': the fit then trains only if held-out samples show that this helps"
     )
 

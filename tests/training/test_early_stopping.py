@@ -8,6 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from rplvq import RSLVQ, Annealed, Constant, EarlyStopping, EuclideanVectors, HeldOut, RiemannianLVQ, Trainer
 from rplvq.arrays import Samples
+from rplvq.datasets import load_digits_covariances
 from rplvq.protocols import Evaluation
 from rplvq.training import Progress, State
 from tests.problems import refuse, spd_classes, vector_classes
@@ -252,3 +253,21 @@ def test_too_few_samples_to_hold_out_are_refused_with_advice():
         y,
         match=r"early_stopping: class 0 has 3 distinct sample\(s\) and needs 4, so that one can be held out",
     )
+
+
+@pytest.mark.parametrize("settings", [{"max_epochs": 0}, {}], ids=str)
+def test_a_fit_that_does_not_train_holds_out_nothing(settings):
+    X, y = spd_classes(per_class=20, spread=0.2, shift=1.0)  # so far apart that training cannot help
+    whole = RiemannianLVQ(max_epochs=0).fit(X, y)
+    model = RiemannianLVQ(early_stopping=True, random_state=0, **settings).fit(X, y)
+    assert "validation_cost" not in model.history_
+    assert model.choice_ is None or model.choice_.chosen == "untrained"
+    assert_allclose(model.prototypes_, whole.prototypes_, rtol=1e-9)
+
+
+def test_a_chosen_discriminant_is_that_of_all_samples():
+    X, y = load_digits_covariances()
+    model = RiemannianLVQ("tangent", early_stopping=True, random_state=0).fit(X[:200], y[:200])
+    assert model.choice_.chosen == "discriminant"
+    whole = RiemannianLVQ(model.trainer_.manifold, init="discriminant", max_epochs=0).fit(X[:200], y[:200])
+    assert_allclose(model.prototypes_, whole.prototypes_, rtol=1e-6)
