@@ -10,6 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests.docs.test_examples import gallery, require_a_story_and_a_picture
+
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 FILES = {"eeg_mne": "eegmmi_s001_raw.npz", "polsar": "polsar_sf_airsar_T3.npz"}
 
@@ -22,8 +24,7 @@ def run(monkeypatch, tmp_path, capsys):
     import matplotlib.pyplot as plt
 
     def call(name, folder):
-        if name == "eeg_mne":
-            pytest.importorskip("mne", reason="needs MNE-Python: pip install 'rplvq[eeg]'")
+        require_mne(name)
         monkeypatch.setenv("RPLVQ_DATA", str(folder))
         monkeypatch.setattr(plt, "show", lambda: plt.savefig(tmp_path / "figure.png"))
         runpy.run_path(str(EXAMPLES / f"{name}.py"), run_name="__main__")
@@ -31,6 +32,26 @@ def run(monkeypatch, tmp_path, capsys):
 
     yield call
     plt.close("all")
+
+
+@pytest.fixture
+def simulate(monkeypatch):
+    """Run a tutorial without data as for the gallery, or take the gallery's results if they are of the same code."""
+    plt = pytest.importorskip("matplotlib.pyplot")
+
+    def call(name):
+        require_mne(name)
+        monkeypatch.delenv("RPLVQ_DATA", raising=False)
+        outcome = gallery.run(name)
+        require_a_story_and_a_picture(outcome["figure"], outcome["output"])
+        return plt.imread(outcome["figure"])[..., :3], outcome["output"]
+
+    return call
+
+
+def require_mne(name):
+    if name == "eeg_mne":
+        pytest.importorskip("mne", reason="needs MNE-Python: pip install 'rplvq[eeg]'")
 
 
 def accuracy(printed, name):
@@ -42,16 +63,16 @@ def has_colors(pixels):
 
 
 @pytest.mark.slow
-def test_simulated_trials_are_told_apart_better_after_training(run, tmp_path):
-    pixels, printed = run("eeg_mne", tmp_path)
+def test_simulated_trials_are_told_apart_better_after_training(simulate):
+    pixels, printed = simulate("eeg_mne")
     assert "120 simulated trials in 6 runs" in printed
     assert 0.6 < accuracy(printed, "class means (MDM)") < accuracy(printed, "rplvq, default") - 0.05
     assert has_colors(pixels)
 
 
 @pytest.mark.slow
-def test_a_simulated_scene_is_mapped_better_after_training(run, tmp_path):
-    pixels, printed = run("polsar", tmp_path)
+def test_a_simulated_scene_is_mapped_better_after_training(simulate):
+    pixels, printed = simulate("polsar")
     assert "simulated scene of 450 x 512 pixels" in printed
     for method in ("MDM", "Wishart distance"):
         assert 0.5 < accuracy(printed, method) < accuracy(printed, "rplvq, default") - 0.15
@@ -67,9 +88,11 @@ def shares(printed, view, what):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("is_recorded", [False, True])
-def test_a_session_that_drifts_breaks_the_promises_until_it_is_centred(run, tmp_path, request, is_recorded):
-    folder = request.getfixturevalue("real_data")("bci2a_cov22.npz").parent if is_recorded else tmp_path
-    pixels, printed = run("watching", folder)
+def test_a_session_that_drifts_breaks_the_promises_until_it_is_centred(run, simulate, request, is_recorded):
+    if is_recorded:
+        pixels, printed = run("watching", request.getfixturevalue("real_data")("bci2a_cov22.npz").parent)
+    else:
+        pixels, printed = simulate("watching")
     assert f"{'3 recorded' if is_recorded else '1 simulated'} subject(s)" in printed
     promised, measured = shares(printed, "as measured", "novel")
     _, centered = shares(printed, "re-centred", "novel")
