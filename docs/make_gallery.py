@@ -90,8 +90,8 @@ def code_key(text: str) -> str:
 
 
 def key(name: str) -> str:
-    """Return a hash of everything on which the outcome of an example depends: its code and the library."""
-    digest = hashlib.sha256(code_key(source(name)).encode())
+    """Return a hash of everything on which the outcome of an example depends: its code, the library, and its data."""
+    digest = hashlib.sha256(f"{code_key(source(name))} {os.environ.get('RPLVQ_DATA', '')}".encode())
     for path in sorted((ROOT / "rplvq").rglob("*.py")):
         digest.update(path.read_bytes())
     return digest.hexdigest()

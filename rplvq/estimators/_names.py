@@ -117,10 +117,9 @@ def resolve_initializer(value: Any, counts: tuple[int, ...], classes: Array) -> 
             labels = labels[known]
         return GivenPrototypes(prototypes, index_labels(labels, classes, "init labels"))
     require_methods("init", value, ("__call__",), "an Initializer")
-    if attrs.has(type(value)) and provides(value, PerClass):
-        own = value.per_class
-        if own is None or (isinstance(own, Integral) and {*counts} != {own}):  # a stream may begin with fewer
-            return attrs.evolve(value, per_class=counts)  # type: ignore[no-any-return]
+    own = value.per_class if attrs.has(type(value)) and provides(value, PerClass) else counts
+    if own is None or (isinstance(own, Integral) and {*counts} != {own}):  # a stream may begin with fewer
+        return attrs.evolve(value, per_class=counts)  # type: ignore[no-any-return]
     return value  # type: ignore[no-any-return]
 
 

@@ -116,7 +116,13 @@ def begin_stream(
     if len(met) < 2:
         state = alone_state(trainer, inside, rng)
         return met, trainer, state, stream._replace(alone=buffered(batch, known).latest(GATHERED)), None
-    first = trainer.first_prototypes(inside, len(met), rng)
+    try:
+        first = trainer.first_prototypes(inside, len(met), rng)
+    except ValueError:  # single samples show no spread, which a discriminant needs: they are the prototypes then
+        if given or np.bincount(inside.classes).max() > 1:
+            raise
+        trainer = attrs.evolve(trainer, initializer=ClassMeans(tuple(counts.tolist())))
+        first = trainer.first_prototypes(inside, len(met), rng)
     trainer, progress = begin_training(model, trainer, *first, inside, len(met), rng, in_stream=True)
     return met, trainer, progress.state, stream, progress.choice
 
@@ -234,6 +240,7 @@ def _initializer_of_one(init: Any, wanted: int, n_samples: int) -> tuple[int, In
     counts = (min(wanted, n_samples),)
     if isinstance(init, (tuple, list)):
         return wanted, ClassMeans(counts)
-    if attrs.has(type(init)) and provides(init, PerClass):
+    is_told = attrs.has(type(init)) and provides(init, PerClass)
+    if is_told:
         return wanted, attrs.evolve(init, per_class=counts)
     return wanted, resolve_initializer(init, counts, np.zeros(1, dtype=int))

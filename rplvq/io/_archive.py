@@ -173,9 +173,7 @@ def _read_array(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> Array:
         with archive.open(entry) as member:  # NumPy would allocate the shape before it finds the data missing
             read_header = form.read_array_header_1_0 if form.read_magic(member)[0] == 1 else form.read_array_header_2_0
             shape, _, dtype = read_header(member)
-        if dtype.hasobject:
-            raise ValueError(f"its dtype {dtype} needs pickle: save numbers or strings, such as y.astype(str)")
-        if math.prod(shape) * dtype.itemsize > entry.file_size:
+        if not dtype.hasobject and math.prod(shape) * dtype.itemsize > entry.file_size:
             raise ValueError(f"it has {entry.file_size} bytes, too few for shape {shape} of {dtype}")
         with archive.open(entry) as member:
             return form.read_array(member, allow_pickle=False)  # type: ignore[no-any-return]

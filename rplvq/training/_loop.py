@@ -203,8 +203,8 @@ def decoded(manifold: AnyManifold, state: State, names: Array) -> Array:
     if len(lost):
         raise FloatingPointError(
             f"prototype {lost[0]} (class {names.tolist()[lost[0]]!r}) has left the manifold: decode of {manifold!r} "
-            "gives numbers that are not finite. Lower step_size, or use a cost whose slope falls with the distance; move "
-            "of a manifold of your own may bring prototypes back"
+            "gives numbers that are not finite. Lower step_size, or use a cost whose slope falls with the distance; "
+            "move of a manifold of your own may bring prototypes back"
         )
     return points
 

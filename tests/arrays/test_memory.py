@@ -32,10 +32,10 @@ def name_of(part):
     return type(part).__name__
 
 
-SMALL = 1 << 19
-"""Budget and block of these tests: half a megabyte, so that what grows with the data stands out."""
-N, K, N_CLASSES = 60_000, 4, 4
-DATA = N * 9 * 8  # 4.3 MB
+SMALL = 1 << 18
+"""Budget and block of these tests: a quarter of a megabyte, so that what grows with the data stands out."""
+N, K, N_CLASSES = 30_000, 4, 4
+DATA = N * 9 * 8  # 2.2 MB
 
 
 @pytest.fixture
@@ -130,7 +130,7 @@ def test_doubt_takes_the_distances(small, many, mapped):
 
 
 PROBLEMS = {
-    name: spd_classes(n_classes=3, per_class=24, n=4, dtype=dtype) for name, dtype in {"C": complex, "R": float}.items()
+    name: spd_classes(n_classes=3, per_class=16, n=4, dtype=dtype) for name, dtype in {"C": complex, "R": float}.items()
 }
 METRICS = ["affine_invariant", "log_euclidean", "euclidean", "log_cholesky", "bures_wasserstein", "tangent"]
 IN_GROUPS = {"init": "kmeans", "prototypes_per_class": 2, "batch_size": 16}

@@ -188,19 +188,7 @@ def test_without_matplotlib_only_the_picture_is_missing(data, tmp_path, capsys, 
 
 
 def test_runs_as_a_module_in_a_process_of_its_own(data, tmp_path):
-    command = [
-        sys.executable,
-        "-m",
-        "rplvq",
-        "compare",
-        "--data",
-        data,
-        *FAST,
-        "--metrics",
-        "euclid",
-        "--sigma2",
-        "0.5",
-    ]
+    command = [sys.executable, "-m", "rplvq", "compare", "--data", data, *FAST, "--metrics", "euclid"]
     environment = os.environ | {"PYTHONPATH": str(REPOSITORY)}
     done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

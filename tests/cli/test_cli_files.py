@@ -76,6 +76,12 @@ def test_pickles_are_refused_and_not_run(capsys, tmp_path, member):
     assert not sprung.exists()
 
 
+def test_labels_of_python_objects_are_refused_with_a_remedy(capsys, tmp_path):
+    np.savez(tmp_path / "objects.npz", **members(y=np.array(["a", "b", "c"] * 12, dtype=object)))
+    line = fails(capsys, ["compare", "--data", str(tmp_path / "objects.npz"), *FAST])
+    assert "holds Python objects, which are not loaded: store numbers, or strings as y.astype(str)" in line
+
+
 def test_other_kinds_of_files_are_refused(capsys, tmp_path):
     np.save(tmp_path / "single.npy", np.eye(3))
     (tmp_path / "empty.npz").write_bytes(b"")

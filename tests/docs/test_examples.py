@@ -14,7 +14,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = ROOT / "examples"
 SCRIPTS = sorted(path.stem for path in EXAMPLES.glob("*.py") if path.stem != "__init__")
-TUTORIALS = ("eeg_mne", "polsar", "watching")  # they also simulate their data: see test_tutorials.py
+TUTORIALS = ("eeg_mne", "polsar", "watching")  # they also simulate their data: test_tutorials.py runs them
 NEEDS = {
     "dimension_reduction": "bci2a_cov22.npz",
     "eeg_sessions": "bci2a_cov22.npz",
@@ -71,7 +71,7 @@ def run(monkeypatch, tmp_path, capsys):
 
 
 @pytest.mark.slow  # trains examples, which takes minutes in all
-@pytest.mark.parametrize("name", sorted({*SCRIPTS} - {*NEEDS}))
+@pytest.mark.parametrize("name", sorted({*SCRIPTS} - {*NEEDS, *TUTORIALS}))
 def test_examples_print_and_draw(name):
     """They run as for the gallery, so that a build of the documentation afterwards finds their results."""
     pytest.importorskip("matplotlib")

@@ -10,20 +10,30 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests.docs.test_examples import gallery, require_a_story_and_a_picture
+
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 FILES = {"eeg_mne": "eegmmi_s001_raw.npz", "polsar": "polsar_sf_airsar_T3.npz"}
 
 
 @pytest.fixture
 def run(monkeypatch, tmp_path, capsys):
-    """Run a tutorial with the data of a folder; return the pixels of its figure and what it printed."""
+    """Run a tutorial with the data of a folder, or with simulated data; return its figure's pixels and what it printed.
+
+    With simulated data it runs as for the gallery, whose results are taken if they are of the same code.
+    """
     matplotlib = pytest.importorskip("matplotlib")
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 
-    def call(name, folder):
+    def call(name, folder=None):
         if name == "eeg_mne":
             pytest.importorskip("mne", reason='needs MNE-Python: pip install ".[eeg]" in the folder of rplvq')
+        if folder is None:
+            monkeypatch.delenv("RPLVQ_DATA", raising=False)
+            outcome = gallery.run(name)
+            require_a_story_and_a_picture(outcome["figure"], outcome["output"])
+            return plt.imread(outcome["figure"])[..., :3], outcome["output"]
         monkeypatch.setenv("RPLVQ_DATA", str(folder))
         monkeypatch.setattr(plt, "show", lambda: plt.savefig(tmp_path / "figure.png"))
         runpy.run_path(str(EXAMPLES / f"{name}.py"), run_name="__main__")
@@ -42,16 +52,16 @@ def has_colors(pixels):
 
 
 @pytest.mark.slow
-def test_simulated_trials_are_told_apart_better_after_training(run, tmp_path):
-    pixels, printed = run("eeg_mne", tmp_path)
+def test_simulated_trials_are_told_apart_better_after_training(run):
+    pixels, printed = run("eeg_mne")
     assert "120 simulated trials in 6 runs" in printed
     assert 0.6 < accuracy(printed, "class means (MDM)") < accuracy(printed, "rplvq, default") - 0.05
     assert has_colors(pixels)
 
 
 @pytest.mark.slow
-def test_a_simulated_scene_is_mapped_better_after_training(run, tmp_path):
-    pixels, printed = run("polsar", tmp_path)
+def test_a_simulated_scene_is_mapped_better_after_training(run):
+    pixels, printed = run("polsar")
     assert "simulated scene of 450 x 512 pixels" in printed
     for method in ("MDM", "Wishart distance"):
         assert 0.5 < accuracy(printed, method) < accuracy(printed, "rplvq, default") - 0.15
@@ -67,8 +77,8 @@ def shares(printed, view, what):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("is_recorded", [False, True])
-def test_a_session_that_drifts_breaks_the_promises_until_it_is_centred(run, tmp_path, request, is_recorded):
-    folder = request.getfixturevalue("real_data")("bci2a_cov22.npz").parent if is_recorded else tmp_path
+def test_a_session_that_drifts_breaks_the_promises_until_it_is_centred(run, request, is_recorded):
+    folder = request.getfixturevalue("real_data")("bci2a_cov22.npz").parent if is_recorded else None
     pixels, printed = run("watching", folder)
     assert f"{'3 recorded' if is_recorded else '1 simulated'} subject(s)" in printed
     promised, measured = shares(printed, "as measured", "novel")

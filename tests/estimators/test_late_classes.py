@@ -18,6 +18,7 @@ from rplvq import (
     AffineInvariant,
     ClassKMeans,
     ClassMeans,
+    DiscriminantMeans,
     Grow,
     HeldOut,
     LearnedLogEuclidean,
@@ -333,3 +334,16 @@ def test_vectors_with_one_sample_a_call_from_the_start():
         model.partial_fit(samples[[row]], labels[[row]])
     assert model.classes_.tolist() == [0, 1, 2]
     assert model.score(samples, labels) > 0.85
+
+
+@pytest.mark.parametrize("init", ["discriminant", DiscriminantMeans(), ClassKMeans(2), ClassMeans(2)], ids=repr)
+@pytest.mark.parametrize("begins_with_fit", [False, True])
+def test_an_initializer_takes_the_samples_that_a_stream_has(init, begins_with_fit):
+    model = RiemannianLVQ(init=init, random_state=0)
+    if begins_with_fit:
+        model.fit(X[EARLY], Y[EARLY])
+    for matrix, label in zip(X, Y, strict=True):
+        model.partial_fit(matrix[None], [label], classes=["a", "b", "c"])
+    wanted = getattr(init, "per_class", None) or 1
+    assert model.prototype_labels_.tolist() == [*np.repeat(["a", "b", "c"], wanted)]
+    assert model.score(X, Y) > 0.9

@@ -25,7 +25,7 @@ SETTINGS = [
 @pytest.mark.parametrize("settings", SETTINGS, ids=str)
 def test_counts_may_be_integers_of_numpy_of_every_width(settings):
     wanted = RiemannianLVQ(random_state=0, **settings).fit(X, y).partial_fit(X, y)
-    for dtype in (np.int8, np.uint8, np.int16, np.uint64):
+    for dtype in (np.int8, np.uint64):  # the narrowest, and the one that becomes a float beside others
         small = {name: dtype(value) if isinstance(value, int) else value for name, value in settings.items()}
         found = RiemannianLVQ(random_state=0, **small).fit(X, y).partial_fit(X, y)
         np.testing.assert_array_equal(found.predict_proba(X), wanted.predict_proba(X), str(dtype))

@@ -187,11 +187,11 @@ def paired(X, y):
 
 PAIR = Product([LogEuclidean(), LogEuclidean()], relevances="learned")
 LARGER = {
-    "affine_invariant": (spd_classes(n_classes=3, per_class=16, spread=0.6), "affine_invariant"),
-    "complex": (spd_classes(n_classes=2, per_class=24, spread=0.6, dtype=complex), "affine_invariant"),
-    "learned_log_euclidean": (spd_classes(n_classes=2, per_class=24, spread=0.6), "learned_log_euclidean"),
-    "euclidean_vectors": (vector_classes(n_classes=3, per_class=16, shift=0.6), "euclidean_vectors"),
-    "product": (paired(*spd_classes(n_classes=2, per_class=24, spread=0.6)), PAIR),
+    "affine_invariant": (spd_classes(n_classes=3, per_class=12, spread=0.6), "affine_invariant"),
+    "complex": (spd_classes(n_classes=2, per_class=16, spread=0.6, dtype=complex), "affine_invariant"),
+    "learned_log_euclidean": (spd_classes(n_classes=2, per_class=16, spread=0.6), "learned_log_euclidean"),
+    "euclidean_vectors": (vector_classes(n_classes=3, per_class=12, shift=0.6), "euclidean_vectors"),
+    "product": (paired(*spd_classes(n_classes=2, per_class=16, spread=0.6)), PAIR),
 }
 
 

@@ -53,7 +53,7 @@ def test_classes_of_two_clusters_get_two_prototypes(metric, dtype, sigma2, step_
     assert model.choice_.chosen.endswith("two per class")
     assert model.choice_.trains
     fresh, labels = crossed(seed=1, dtype=dtype)
-    one = RiemannianLVQ(metric, random_state=0).fit(X, y)
+    one = RiemannianLVQ(metric, sigma2=1.0, random_state=0).fit(X, y)
     assert model.score(fresh, labels) > one.score(fresh, labels) + 0.1
 
 
@@ -89,7 +89,7 @@ def test_it_composes_with_other_costs_and_with_what_wraps_an_estimator():
     X, y = crossed()
     assert len(automatic(cost=GLVQ(), sigma2=0.5).fit(X, y).prototypes_) == 4
     assert RejectOption(automatic(), coverage=0.9).fit(X, y).score(X, y) > 0.9
-    X, y = crossed(60)
+    X, y = crossed(38)
     domains = np.where(np.arange(len(y)) % 2, "a", "b")
     model = TransferClassifier(automatic(), target="a").fit(X, y, groups=domains)
     assert (model.predict(X) == y).mean() > 0.9

@@ -126,8 +126,9 @@ def test_groups_that_no_estimator_requests_only_split(routing):
     assert_array_equal(compare(X, Y, [model()], **settings).scores, plain.scores)
 
 
-@pytest.mark.parametrize("backend", ["loky", "threading", "multiprocessing", "sequential"])
-@pytest.mark.parametrize("verbose", [0, 1])
+@pytest.mark.parametrize(
+    ("backend", "verbose"), [("loky", 1), ("threading", 0), ("multiprocessing", 0), ("sequential", 1)]
+)
 def test_compare_works_under_every_backend(backend, verbose):
     settings = {"estimators": [model()], "cv": 2, "random_state": 0}
     with joblib.parallel_backend(backend):

@@ -30,7 +30,7 @@ def means(metric="euclidean_vectors", **settings):
 def digits():
     X, y = load_digits_covariances()
     rows = np.random.default_rng(0).permutation(len(y))  # the images are sorted by writers
-    return X[rows[:900]], y[rows[:900]], X[rows[900:]]
+    return X[rows[:900]], y[rows[:900]], X[rows[900:1350]]
 
 
 def synthetic():

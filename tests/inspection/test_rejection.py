@@ -38,13 +38,13 @@ def digits():
 
 
 def model(**settings):
-    return RiemannianLVQ(max_epochs=5, random_state=0, **settings)
+    return RiemannianLVQ(**({"max_epochs": 5, "random_state": 0} | settings))
 
 
 # --- RejectOption
 
 
-GIVEN = {"sigma2": 0.3, "max_epochs": 5}
+GIVEN = {"sigma2": 0.3, "max_epochs": 2}
 
 
 @pytest.mark.parametrize(
@@ -60,7 +60,7 @@ def test_coverage_holds_on_new_data_and_errors_fall(digits, settings, criterion)
     rows = np.random.default_rng(0).permutation(1797)  # the images are sorted by writers
     X, y = (np.concatenate([digits[k], digits[k + 2]])[rows] for k in (0, 1))
     X, y, X_test, y_test = X[:900], y[:900], X[900:], y[900:]
-    option = RejectOption(model().set_params(**settings), coverage=0.7, criterion=criterion).fit(X, y)
+    option = RejectOption(model(**settings), coverage=0.7, criterion=criterion).fit(X, y)
     labels = option.predict(X_test)
     kept = labels != -1
     assert abs(kept.mean() - 0.7) < 0.075  # three standard deviations over other divisions of the images
@@ -90,7 +90,7 @@ def test_samples_of_weight_zero_do_not_move_the_threshold():
 
 def test_full_coverage_rejects_no_more_than_unseen_doubt(digits):
     X, y, X_test, _ = digits
-    option = RejectOption(model(sigma2=0.3), coverage=1.0).fit(X, y)
+    option = RejectOption(model(**GIVEN), coverage=1.0).fit(X, y)
     assert np.mean(option.predict(X_test) == -1) < 0.01
 
 

@@ -407,14 +407,14 @@ def test_damaged_and_other_files_are_refused(written, tmp_path):
 
 
 @pytest.mark.skipif(os.name != "posix", reason="SIGKILL")
-def test_killed_fits_are_recovered():
+def test_a_killed_fit_is_recovered():
     place = pathlib.Path(__file__).parents[1] / "stress" / "kill_resume.py"
     spec = importlib.util.spec_from_file_location("kill_resume", place)
     script = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(script)
-    kills = script.kill_many(2, every=3, compiled=False, seed=1)
-    assert [kill.recovered for kill in kills] == [True] * 2
-    assert all(kill.told < script.N_EPOCHS for kill in kills)
+    (kill,) = script.kill_many(1, every=3, compiled=False, seed=1)
+    assert kill.recovered
+    assert kill.told < script.N_EPOCHS
 
 
 def test_checkpoints_of_older_versions_resume(tmp_path):

@@ -233,18 +233,9 @@ def test_forged_headers_raise_one_kind_of_error_or_load(path: pathlib.Path) -> N
     rng, refused = np.random.default_rng(2), 0
     header, arrays = open_archive(path)
     text = json.dumps(header)
-    junk = [
-        None,
-        -1,
-        1e300,
-        "x",
-        [],
-        {},
-        {"array": "absent"},
-        {"part": ["RSLVQ", {"y": 1}]},
-        {"part": ["os.system", {}]},
-    ]
-    for _ in range(300):
+    parts = [{"part": ["RSLVQ", {"y": 1}]}, {"part": ["os.system", {}]}]
+    junk = [None, -1, 1e300, "x", [], {}, {"array": "absent"}, *parts]
+    for _ in range(150):
         changed = json.loads(text)
         container, key = (lambda found: found[rng.integers(len(found))])(places(changed))
         container[key] = junk[rng.integers(len(junk))]
@@ -254,7 +245,7 @@ def test_forged_headers_raise_one_kind_of_error_or_load(path: pathlib.Path) -> N
                 assert isinstance(load_model(path), RiemannianLVQ)
         except ModelFileError:
             refused += 1
-    assert refused > 100
+    assert refused > 50
 
 
 @pytest.mark.parametrize("broken", ["os.replace", "os.fsync", "zipfile.ZipFile.open", "numpy.lib.format.write_array"])

@@ -292,6 +292,10 @@ def nothing(epoch, n_epochs):
     return np.nan
 
 
+def of_one(epoch):
+    return 0.1
+
+
 def to_zero(epoch, n_epochs):
     """A sigma2 that reaches 0 in the last epoch."""
     return 1 - epoch / n_epochs
@@ -312,6 +316,7 @@ def test_a_share_outside_of_0_to_1_or_a_step_rule_is_refused(start):
     ("make", "message"),
     [
         (lambda: Share(ratio=0), "ratio must be a positive finite number, got 0"),
+        (lambda: Share(GeometricDecay()), r"give GeometricDecay\(start=None, ratio=0.01\) a first share, such as 0.3"),
         (lambda: Share(amount=np.inf), "amount must be a positive finite number, got inf"),
         (lambda: AdaptiveStep(Share()), "start must be a positive finite number or None, got Share"),
         *[
@@ -329,6 +334,8 @@ def test_bad_fields_are_refused_by_name_and_value(make, message):
     ("settings", "message"),
     [
         ({"step_size": Share(rising)}, r"step_size: the share must be in \[0, 1\], got 1.5 in epoch 3"),
+        ({"step_size": Share(of_one)}, r"step_size=.* a schedule takes \(epoch, n_epochs\)"),
+        ({"sigma2": Share()}, "sigma2 must be a positive number or a Schedule of it, got Share.* is a step_size"),
         ({"step_size": Share(Constant(2.0))}, r"step_size: the share must be in \[0, 1\], got 2.0 in epoch 0"),
         ({"step_size": Share(nothing)}, r"step_size: the share must be in \[0, 1\], got nan in epoch 0"),
         ({"sigma2": to_zero}, "sigma2 must be positive and finite, got 0.0 in epoch 4 from"),

@@ -574,7 +574,7 @@ def test_an_initializer_that_needs_all_samples_leaves_nothing_to_compare():
 @pytest.mark.filterwarnings("ignore:training raised:rplvq.exceptions.DivergenceWarning")  # the classes are alike
 @EVERY
 def test_every_manifold_chooses(case):
-    S, y = case.points(np.random.default_rng(0), 40, 3), np.repeat([0, 1], 20)
+    S, y = case.points(np.random.default_rng(0), 24, 3), np.repeat([0, 1], 12)
     for rule in ("auto", HeldOut(["auto", "half_median", 1.0])):
         model = RiemannianLVQ(case.manifold(3), sigma2=rule, max_epochs=3, random_state=0).fit(S, y)
         assert 0 < model.sigma2_ < np.inf
