@@ -4,7 +4,6 @@ import copy
 import os
 from typing import Any, Self
 
-import attrs
 import numpy as np
 from sklearn import get_config
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
@@ -17,30 +16,11 @@ from rplvq.arrays import accuracy, as_rows, check_labels, check_weights, hard_ta
 from rplvq.exceptions import interrupts_raised
 from rplvq.inspection._criteria import CRITERIA, FAR, CriterionName, held_out_folds, learn_limits, prototype_labels, see
 from rplvq.io import load_model, save_model
-from rplvq.parts import library_estimator, library_part, require_count
+from rplvq.parts import library_estimator, require_count
 from rplvq.protocols import Array, ArrayLike
 
 DEFAULTS: dict[str, object] = {"i": -1, "u": -1, "f": -1, "U": "rejected", "S": b"rejected"}
 """Label of rejected samples, by the kind of dtype of the classes."""
-
-
-@library_part
-@attrs.frozen
-class Rejection:
-    """What files of older versions hold of a :class:`RejectOption` beside its estimator."""
-
-    parameters: dict[str, Any]
-    fitted: dict[str, object]
-    prototypes: Array
-
-    def around(self, model: BaseEstimator) -> "RejectOption":
-        """Return the option around its fitted estimator; raise ValueError if that was trained again since."""
-        if not np.array_equal(self.prototypes, model.prototypes_):
-            raise ValueError("it holds a classifier that was trained again: its reject option is old")
-        option = RejectOption(clone(model), **self.parameters)
-        for name, value in (self.fitted | {"estimator_": model, "classes_": model.classes_}).items():
-            setattr(option, name, value)
-        return option
 
 
 def _require_limits(option: "RejectOption") -> None:

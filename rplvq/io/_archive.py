@@ -43,7 +43,7 @@ MOST_INFLATION = 100  # a compressed archive may claim this multiple of its size
 ALWAYS_FINE = 1 << 26  # small files may be compressed at any rate
 MODEL = "model"
 CHECKPOINT = "checkpoint"
-NEWEST = {MODEL: 1, CHECKPOINT: 1}
+NEWEST = {MODEL: 2, CHECKPOINT: 2}
 """Newest version of the format of each kind of file. The header states it, and the name ``rplvq-`` and the kind."""
 SEAL = b"rplvq-model sha256 "
 DIGEST_SIZE = 64
@@ -264,6 +264,8 @@ def _check_format(header: dict[str, object], arrays: dict[str, Array], kind: str
     if version > NEWEST[kind]:
         newest = f"{NEWEST[kind]}, the newest that this version of rplvq reads. Update rplvq"
         raise ValueError(f"it has format version {version}, newer than {newest}")
+    if version < NEWEST[kind]:
+        raise ValueError(f"it has format version {version}, of a time before the first release: train the model again")
     if header["arrays"] != _shapes(arrays):
         raise ValueError("its arrays are not those that its header lists")
 

@@ -23,7 +23,7 @@ from rplvq.io._archive import (
     seal_archive,
     versions,
 )
-from rplvq.io._codec import Packer, Unpacker, choice_of, with_metric
+from rplvq.io._codec import Packer, Unpacker
 from rplvq.parts import count_from, number_in
 from rplvq.training import EpochReport, Origin, Progress, State, columns
 
@@ -161,7 +161,6 @@ def load_checkpoint(path: str | os.PathLike[str]) -> LoadedCheckpoint:
         if header.get("digest", digest) != digest:  # a run continues to the same bits only from the same bits
             raise ValueError("its progress was changed after it was written")
         fields = {name: unpacker.unpack(value) for name, value in header["progress"].items()}
-        fields.setdefault("choice", choice_of(fields.pop("trials", None)))
         history = fields.pop("history")
         values = zip(*(column.tolist() for column in history.values()), strict=True)
         rows = tuple(dict(zip(history, row, strict=True)) for row in values)
@@ -171,7 +170,6 @@ def load_checkpoint(path: str | os.PathLike[str]) -> LoadedCheckpoint:
         origin = header["origin"]
         if origin is not None:
             origin = {name: origin[name] for name in ("seed", "data", "parameters")}
-            origin["parameters"] = with_metric(origin["parameters"])
         return LoadedCheckpoint(progress, origin, dict(header["versions"]))
     except UNREADABLE as error:
         raise ModelFileError(f"{os.fspath(path)}: {error or type(error).__name__}") from error

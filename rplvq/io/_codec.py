@@ -22,7 +22,6 @@ from rplvq.io._invariants import ROUNDED, SAFETY, TOLERANCE, answers_of, deviati
 from rplvq.manifolds import FromPymanopt, is_from_pymanopt
 from rplvq.parts import fields_of, is_saved_estimator, known_part, saved_estimator
 from rplvq.protocols import Array
-from rplvq.selection import Choice
 from rplvq.training import Trainer
 
 BIT_GENERATORS = {
@@ -31,8 +30,6 @@ BIT_GENERATORS = {
 }
 REQUESTS = ("fit", "partial_fit", "predict", "predict_proba", "score", "transform")
 """Methods whose metadata requests are saved."""
-REMOVED_FIELDS = {"StepSize": ("horizon",)}
-"""Fields of parts in files of older versions; they acted on later calls of ``partial_fit`` only."""
 
 
 class Packer:
@@ -207,8 +204,7 @@ class Unpacker:
         if cls is None:
             remedy = "import the module that defines it, whose class is decorated with @rplvq.parts.register_part"
             raise ValueError(f"the model holds a part {name!r} that is not known here: {remedy}, before loading")
-        removed = REMOVED_FIELDS.get(name, ())
-        fields = {field: self.unpack(value) for field, value in packed.items() if field not in removed}
+        fields = {field: self.unpack(value) for field, value in packed.items()}
         try:
             return cls(**fields)
         except (TypeError, ValueError) as error:
@@ -217,12 +213,10 @@ class Unpacker:
     def unpack_estimator(self, content: Mapping[str, Any]) -> BaseEstimator:
         """Return an estimator; raise ValueError if its class is not known, or it holds what no fit leaves behind."""
         saved = saved_estimator(content.get("estimator", "RiemannianLVQ"))
-        parameters = with_metric({name: self.unpack(value) for name, value in content["parameters"].items()})
+        parameters = {name: self.unpack(value) for name, value in content["parameters"].items()}
         # What is never saved is not read either: a forged folder of a cache would be unpickled by a later fit.
         estimator = saved.cls(**parameters | dict(saved.left_out))
         fitted = {name: self.unpack(value) for name, value in content["fitted"].items()}
-        if "trainer_" in fitted:
-            fitted.setdefault("choice_", choice_of(fitted.pop("trials_", None)))
         for name, value in fitted.items():
             if hasattr(saved.cls, name) or name in parameters:
                 raise ValueError(f"the file sets {name!r}, which is no fitted attribute")
@@ -236,7 +230,7 @@ class Unpacker:
             saved.check(estimator)
         if "answers" in content:
             self._compare(estimator, **content["answers"])
-        return restored(estimator)
+        return estimator
 
     def _compare(self, estimator: BaseEstimator, tolerance: float, values: object) -> None:
         """Note it if an estimator does not answer as it did when it was saved."""
@@ -246,34 +240,3 @@ class Unpacker:
             differs = math.inf
         if not differs <= tolerance:
             self.deviations.append(f"the answers of its {type(estimator).__name__} differ by {differs:.2g}")
-
-
-def with_metric(parameters: dict[str, object]) -> dict[str, object]:
-    """Return the parameters of a file, or their JSON, without ``manifold``, which an absent ``metric`` stood for."""
-    parameters = dict(parameters)
-    if "manifold" in parameters:
-        former = parameters.pop("manifold")
-        metric = parameters.get("metric")
-        if metric is None or (isinstance(metric, str) and metric == "null"):
-            parameters["metric"] = former
-    return parameters
-
-
-def choice_of(trials: Mapping[str, Any] | None) -> Choice | None:
-    """Return the choice that the trials of older versions made, None if there were none.
-
-    Their losses are left out, because they are of different folds. What was chosen, and the calibration of sigma2,
-    which later calls of ``partial_fit`` need, are kept.
-    """
-    table = trials or {}
-    rows = np.flatnonzero(table.get("chosen", ()))
-    if not len(rows):
-        return None
-    trains = bool(table["n_epochs"][rows[0]] > 0)
-    return Choice(str(table["candidate"][rows[0]]), trains, calibration=float(table["calibration"][rows[0]]))
-
-
-def restored(estimator: BaseEstimator) -> BaseEstimator:
-    """Return an estimator, or the reject option around it, which older versions stored as an attribute of it."""
-    rejection = vars(estimator).pop("rejection_", None)
-    return estimator if rejection is None else rejection.around(estimator)

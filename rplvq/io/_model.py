@@ -108,9 +108,9 @@ def _record(X: ArrayLike, y: ArrayLike) -> dict[str, object]:
 def load_model(path: str | os.PathLike[str], manifold: object = None) -> BaseEstimator:
     """Return the fitted estimator that :func:`save_model` wrote, without its callbacks.
 
-    Files of older versions are read, too. Predictions, probabilities and distances equal those of the saved estimator,
-    bit for bit on the same machine with the same libraries and compiled kernels. ``partial_fit`` continues as it would
-    have there, with the same random numbers and schedules.
+    Predictions, probabilities and distances equal those of the saved estimator, bit for bit on the same machine with
+    the same libraries and compiled kernels. ``partial_fit`` continues as it would have there, with the same random
+    numbers and schedules.
 
     Parameters
     ----------

@@ -298,7 +298,8 @@ class Trainer:
     def resize(self, state: State, samples: Samples, sweep: int) -> State:
         """Return the state after the rules of growth have added and removed prototypes; they look at ``samples``.
 
-        ``sweep`` is the number of epochs so far; a call of ``partial_fit`` counts as one.
+        ``sweep`` is the number of epochs so far; a call of ``partial_fit`` counts as one. TypeError is raised if a rule
+        does not return a window.
         """
         if not self.growth:
             return state

@@ -40,7 +40,6 @@ from rplvq.io import _checkpoint as checkpoint_module
 from rplvq.io import load_checkpoint, load_model
 from rplvq.io._archive import CHECKPOINT, open_archive, seal_archive
 from rplvq.schedules import DoGState
-from rplvq.selection import Choice
 from rplvq.training import EpochScore
 from tests.problems import changed, refuse, spd_classes, sphere_classes, vector_classes
 
@@ -364,7 +363,7 @@ def forge(path, change):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda header: header.update(format_version=2), "format version 2, newer than 1.*Update rplvq"),
+        (lambda header: header.update(format_version=3), "format version 3, newer than 2.*Update rplvq"),
         (lambda header: header["progress"].update(state=None), "holds no state of a trainer"),
         (lambda header: header["progress"].pop("rng"), "missing 1 required"),
         (lambda header: header.update(origin={}), "seed"),
@@ -415,35 +414,3 @@ def test_a_killed_fit_is_recovered():
     (kill,) = script.kill_many(1, every=3, compiled=False, seed=1)
     assert kill.recovered
     assert kill.told < script.N_EPOCHS
-
-
-def test_checkpoints_of_older_versions_resume(tmp_path):
-    """They have trials in place of a choice, name the metric ``manifold``, and know a horizon of the step size."""
-    path, settings = tmp_path / "fit.npz", {"max_epochs": 6, "random_state": 0, "sigma2": HeldOut([0.3, "half_median"])}
-
-    def stop(report):
-        if report.state.epoch == 3:
-            raise RuntimeError
-
-    with pytest.raises(RuntimeError):
-        RiemannianLVQ("log_euclidean", callbacks=[Checkpoint(path), stop], **settings).fit(X, Y)
-
-    def age(header):
-        header["progress"]["trials"] = {
-            "dict": [
-                [name, {"objects": [[2], values]}]
-                for name, values in {
-                    "candidate": ["0.3", "half_median"], "n_epochs": [5, 5], "calibration": [1.0, 0.7],
-                    "chosen": [False, True],
-                }.items()
-            ]
-        }  # fmt: skip
-        del header["progress"]["choice"]
-        parameters = header["origin"]["parameters"]
-        parameters |= {"manifold": parameters["metric"], "metric": "null"}
-
-    whole = RiemannianLVQ("log_euclidean", **settings).fit(X, Y)
-    resumed = RiemannianLVQ("log_euclidean", **settings).fit(X, Y, resume=forge(path, age))
-    assert resumed.choice_ == Choice("half_median", calibration=0.7)
-    assert resumed.sigma2_ == pytest.approx(0.7 * resumed.state_.sigma2)
-    assert_array_equal(resumed.prototypes_, whole.prototypes_)

@@ -20,14 +20,13 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from rplvq import RiemannianLVQ, StepSize
+from rplvq import RiemannianLVQ
 from rplvq.datasets import make_syn1
 from rplvq.exceptions import ModelFileError
 from rplvq.io import _archive as archive
 from rplvq.io import load_model, save_model
 from rplvq.io._archive import open_archive, seal_archive
 from rplvq.protocols import Array
-from rplvq.selection import Choice
 
 X, Y = make_syn1(n_per_class=5, random_state=0)
 MODEL = RiemannianLVQ(max_epochs=1, random_state=0).fit(X, Y)
@@ -125,34 +124,15 @@ def forge(path: pathlib.Path, change: Callable[[dict[str, Any]], None]) -> None:
     path.write_bytes(seal_archive(header, arrays))
 
 
-def test_models_of_older_versions_load(path: pathlib.Path) -> None:
-    """They have a horizon of the step size, trials in place of a choice, and name the metric ``manifold``."""
-    whole = load_model(path)
-
-    def age(header: dict[str, Any]) -> None:
-        parameters, fitted = header["parameters"], header["fitted"]
-        parameters |= {"manifold": parameters["metric"], "metric": None}
-        step = {"part": ["StepSize", {"schedule": "auto", "max_weight": 1.0, "horizon": 50}]}
-        parameters["step_size"] = fitted["trainer_"]["part"][1]["step_size"] = step
-        columns = {"candidate": ["auto"], "n_epochs": [0], "calibration": [0.5], "chosen": [True]}
-        packed = [[name, {"objects": [[1], values]}] for name, values in columns.items()]
-        fitted["trials_"] = {"dict": packed}
-        del fitted["choice_"]
-
-    forge(path, age)
-    again = load_model(path)
-    assert again.metric == whole.metric
-    assert again.step_size == StepSize()
-    assert again.choice_ == Choice("auto", trains=False, calibration=0.5)
-    assert not hasattr(again, "trials_")
-    assert_array_equal(again.prototypes_, whole.prototypes_)
-    forge(path, lambda header: header["fitted"].pop("trials_"))
-    assert load_model(path).choice_ is None
-
-
 def test_newer_format_is_refused(path: pathlib.Path) -> None:
-    forge(path, lambda header: header.update(format_version=2, fitted="something new"))
-    with pytest.raises(ModelFileError, match=r"format version 2, newer than 1.*Update rplvq"):
+    forge(path, lambda header: header.update(format_version=3, fitted="something new"))
+    with pytest.raises(ModelFileError, match=r"format version 3, newer than 2.*Update rplvq"):
+        load_model(path)
+
+
+def test_the_format_before_the_first_release_is_refused(path: pathlib.Path) -> None:
+    forge(path, lambda header: header.update(format_version=1))
+    with pytest.raises(ModelFileError, match="format version 1, of a time before the first release: train the model"):
         load_model(path)
 
 

@@ -228,24 +228,6 @@ def test_skops_reads_a_pipeline_with_the_published_trust_list(make: Callable[[],
     assert_array_equal(again.predict(samples), model.predict(samples))
 
 
-def test_options_of_older_versions_load(tmp_path: pathlib.Path) -> None:
-    """They are an attribute of the classifier, beside its prototypes."""
-    option = fitted("option")
-    keys = ("criterion_", "threshold_", "limits_", "reject_label_")
-    from rplvq.inspection._rejection import Rejection
-
-    parameters = {key: value for key, value in option.get_params(deep=False).items() if key != "estimator"}
-    older = option.estimator_
-    older.rejection_ = Rejection(parameters, {key: getattr(option, key) for key in keys}, older.prototypes_)
-    save_model(older, tmp_path / "m")
-    again = load_model(tmp_path / "m")
-    del older.rejection_
-    assert type(again) is RejectOption
-    assert not hasattr(again.estimator_, "rejection_")
-    for here, there in zip(answers(option), answers(again), strict=True):
-        assert_array_equal(here, there)
-
-
 # ---------------------------------------------------------------------------------------------------------- damage
 
 
