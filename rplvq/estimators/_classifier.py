@@ -292,8 +292,10 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
 
         Warns
         -----
-        TrainingInterruptedWarning, UserWarning
-            After Ctrl-C, with a complete model; if samples were to be held out by groups, and no group can be held out.
+        TrainingInterruptedWarning
+            After Ctrl-C; the model is complete by then.
+        UserWarning
+            If samples were to be held out by groups, and no group can be held out.
         DivergenceWarning
             If a prototype is at the edge of the manifold, or over 10 % of the weights of an epoch were cut; with help.
 

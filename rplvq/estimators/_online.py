@@ -119,7 +119,8 @@ def begin_stream(
     try:
         first = trainer.first_prototypes(inside, len(met), rng)
     except ValueError:  # single samples show no spread, which a discriminant needs: they are the prototypes then
-        if given or np.bincount(inside.classes).max() > 1:
+        knows_counts = isinstance(model.init, str) or provides(model.init, PerClass)
+        if not knows_counts or np.bincount(inside.classes).max() > 1:
             raise
         trainer = attrs.evolve(trainer, initializer=ClassMeans(tuple(counts.tolist())))
         first = trainer.first_prototypes(inside, len(met), rng)

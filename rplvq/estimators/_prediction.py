@@ -27,7 +27,8 @@ FEW_BYTES = 1 << 16
 class PrototypePredictor(TransformerMixin, ClassifierMixin):
     """The methods of :class:`rplvq.RiemannianLVQ` that predict; its Notes say what they take and raise.
 
-    All follow from the squared distances to the prototypes. :meth:`predict` has an example of each.
+    All follow from the squared distances to the prototypes. Where they return an array of shape (N, ...), an image of
+    matrices gives one of shape (rows, columns, ...). :meth:`predict` has an example of each.
     """
 
     decision: str
@@ -83,7 +84,10 @@ class PrototypePredictor(TransformerMixin, ClassifierMixin):
         return model._over(X, lambda *ends: np.exp(model._log_proba(*ends)))
 
     def predict_log_proba(self, X: ArrayLike) -> Array:
-        """Compute the logarithms (N, C) of :meth:`predict_proba`, which are exact where the probabilities underflow."""
+        """Compute the logarithms (N, C) of :meth:`predict_proba`, which are exact where the probabilities underflow.
+
+        A class that has had no sample yet has minus infinity.
+        """
         model = self._snapshot()
         return model._over(X, model._log_proba)
 

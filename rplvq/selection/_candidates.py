@@ -262,20 +262,20 @@ def candidates_of(
     """
     share = Share() if is_part else Share(amount=AMOUNT)
     step = attrs.evolve(trainer.step_size, schedule=share) if trainer.leaves_step else None
-    found: list[Candidate] = []
-    still: list[Candidate] = []
+    trained: list[Candidate] = []
+    untrained: list[Candidate] = []
     for value in rule.candidates:
         if not is_untrained(value):
             sigma2 = resolve_sigma2(value, lambda: evidence)
-            found.append(Candidate(str(value), sigma2, step, isinstance(value, str)))
+            trained.append(Candidate(str(value), sigma2, step, isinstance(value, str)))
             if more is not None:
                 other = resolve_sigma2(value, lambda: more.evidence)
-                found.append(found[-1]._replace(name=f"{value}, two per class", sigma2=other, more=more))
+                trained.append(trained[-1]._replace(name=f"{value}, two per class", sigma2=other, more=more))
         elif value == "discriminant" and start is not None:
-            still.append(Candidate(value, start=start))
+            untrained.append(Candidate(value, start=start))
         elif value == "untrained" and not must_train:
-            still.append(Candidate(value))
-    return found + still
+            untrained.append(Candidate(value))
+    return trained + untrained
 
 
 class Judged(NamedTuple):
@@ -342,14 +342,14 @@ def make_folds(
     means: Iterator[tuple[Array, Array] | None] = repeat(None, len(dealt))
     if not learns and len(labels) == n_classes and places_means(trainer.initializer):
         means = _class_means(trainer, samples, prototypes, [kept for kept, _ in dealt])
-    for (rows, held_out), found in zip(dealt, means, strict=True):
+    for (rows, held_out), start in zip(dealt, means, strict=True):
         if not len(held_out):
             continue
         kept, held, pilot = samples.subset(rows), samples.subset(held_out), trainer
         try:
             if learns:
                 pilot, kept, held = _relearned(trainer, kept, held)
-            first = pilot.first_prototypes(kept, n_classes, np.random.default_rng(seed)) if found is None else found
+            first = start or pilot.first_prototypes(kept, n_classes, np.random.default_rng(seed))
         except ValueError:
             continue
         if np.array_equal(first[1], labels):
@@ -364,8 +364,8 @@ def _class_means(
     for fold, rows in enumerate(kept):
         trains[fold, rows] = samples.filled_weights[rows]
     codes, labels = np.asarray(samples.codes), np.arange(len(means))
-    for found in means_of_folds(trainer.manifold, codes, samples.classes, np.asarray(means), trains):
-        yield found, labels
+    for own in means_of_folds(trainer.manifold, codes, samples.classes, np.asarray(means), trains):
+        yield own, labels
 
 
 def _relearned(trainer: Trainer, kept: Samples, held: Samples) -> tuple[Trainer, Samples, Samples]:

@@ -172,19 +172,19 @@ def _trial_epochs(trainer: Trainer) -> int:
     return min(trainer.max_epochs, TRIAL_EPOCHS) if trainer.leaves_step else max(trainer.max_epochs // 2, 1)
 
 
-def _record(found: Race, trainer: Trainer, default: Schedule) -> Choice:
+def _record(outcome: Race, trainer: Trainer, default: Schedule) -> Choice:
     """Return the printable record of a race."""
-    won, n_epochs = found.scores[found.winner], _trial_epochs(trainer)
+    won, n_epochs = outcome.scores[outcome.winner], _trial_epochs(trainer)
     tried = []
-    for one in found.scores:
+    for one in outcome.scores:
         sigma2 = one.sigma2 if one.candidate.sigma2 is None else one.candidate.sigma2(0, trainer.max_epochs)
-        beside = found.mean(won.losses[: min(len(one.losses), len(won.losses))])
-        _, error = difference(one.losses, won.losses, found.held)
-        losses = one.n_folds, found.mean(one.losses), beside, error, found.mean(one.wrong)
+        beside = outcome.mean(won.losses[: min(len(one.losses), len(won.losses))])
+        _, error = difference(one.losses, won.losses, outcome.held)
+        losses = one.n_folds, outcome.mean(one.losses), beside, error, outcome.mean(one.wrong)
         tried.append(Tried(one.candidate.name, sigma2, one.candidate.amount, *losses))
     reached = (won.candidate.sigma2 or default)(n_epochs, n_epochs)
-    calibration = found.calibration(trainer.cost, reached)
-    return Choice(won.candidate.name, won.candidate.trains, tuple(tried), found.winner, calibration)
+    calibration = outcome.calibration(trainer.cost, reached)
+    return Choice(won.candidate.name, won.candidate.trains, tuple(tried), outcome.winner, calibration)
 
 
 def enough_epochs(max_epochs: int, n_visits: float) -> int:

@@ -159,10 +159,10 @@ def race(
 
 
 def score_of(
-    cost: Cost, found: Judged, candidate: Candidate, sigma2: float, held: Samples, before: Score | None
+    cost: Cost, judged: Judged, candidate: Candidate, sigma2: float, held: Samples, before: Score | None
 ) -> Score:
     """Return the score of a candidate on all held-out samples, from its distances on a fold and its score before."""
-    sqdist, labels = found
+    sqdist, labels = judged
     n_folds, search = 1, {"sigma2": sigma2}
     if before is not None:
         lost = sqdist is None or before.sqdist is None
