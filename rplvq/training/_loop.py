@@ -48,7 +48,7 @@ FEW_SAMPLES = 1000
 class EarlyStopping:
     """Stop when the cost of held-out samples no longer falls, and keep the best prototypes.
 
-    If no epoch is better than the initial prototypes, these are kept.
+    If no epoch is better than the initial prototypes, these are kept. A fit that does not train holds out nothing.
 
     Parameters
     ----------
