@@ -17,7 +17,6 @@ from rplvq.costs import COSTS, CostName
 from rplvq.estimators._names import INITIALIZERS, InitName
 from rplvq.evaluation import BASELINES, TESTS, BaselineName, TestName
 from rplvq.inspection import CRITERIA, CriterionName, calibrate_sigma2
-from rplvq.io._archive import open_archive, seal_archive
 from rplvq.manifolds import MANIFOLDS, MetricName
 from tests.problems import spd_classes, sphere_classes
 
@@ -77,19 +76,6 @@ def test_a_grid_over_metrics_replaces_the_first_argument():
     search = GridSearchCV(RiemannianLVQ("log_euclidean", **QUICK), {"metric": ["riemann", "euclid"]}, cv=2).fit(X, Y)
     assert search.best_estimator_.trainer_.manifold != LogEuclidean()
     assert np.isfinite(search.cv_results_["mean_test_score"]).all()
-
-
-@pytest.mark.parametrize(("former", "other"), [("log_euclidean", None), ("affine_invariant", "log_euclidean")])
-def test_model_files_with_the_former_name_of_the_parameter_load(former, other, tmp_path):
-    """Files of before the release have the parameters manifold and metric, of which metric may be None."""
-    model = RiemannianLVQ("log_euclidean", **QUICK).fit(X, Y)
-    model.save(tmp_path / "model.npz")
-    header, arrays = open_archive(tmp_path / "model.npz")
-    header["parameters"] |= {"manifold": former, "metric": other}
-    (tmp_path / "model.npz").write_bytes(seal_archive(header, arrays))
-    again = load_model(tmp_path / "model.npz")
-    assert again.get_params() == model.get_params()
-    assert_array_equal(again.predict(X), model.predict(X))
 
 
 @pytest.mark.parametrize(
