@@ -69,8 +69,12 @@ def seconds(call: Callable[[], object]) -> float:
 
 
 def ratio(call: Callable[[], object], other: Callable[[], object], repeats: int) -> float:
-    """Return the median ratio of the times of two calls, after one call of each that does not count."""
-    pairs = np.array([[seconds(call), seconds(other)] for _ in range(repeats + 1)][1:])
+    """Return the median ratio of the times of two calls, after one call of each that does not count.
+
+    Both have one BLAS thread: processor time would count idle threads of the one call, which wait busily, in the other.
+    """
+    with threadpool_limits(1, "blas"):
+        pairs = np.array([[seconds(call), seconds(other)] for _ in range(repeats + 1)][1:])
     return float(np.median(pairs[:, 0] / pairs[:, 1]))
 
 
@@ -142,12 +146,11 @@ def region_fits(repeats: int) -> Iterator[Row]:
         X, y = regions(n)
         tangent = tangent_space()
         for metric in LARGE_METRICS:
-            with threadpool_limits(1, "blas"):
-                found = ratio(
-                    lambda: RiemannianLVQ(metric, random_state=0).fit(X, y),  # noqa: B023
-                    lambda: tangent.fit(X, y),  # noqa: B023
-                    min(repeats, 3),
-                )
+            found = ratio(
+                lambda: RiemannianLVQ(metric, random_state=0).fit(X, y),  # noqa: B023
+                lambda: tangent.fit(X, y),  # noqa: B023
+                min(repeats, 3),
+            )
             what = f"{metric.replace('_', ' ')}, n = {n}, {FEW} samples, over tangent space and logistic regression"
             yield Row("few large matrices", what, "times", found, 3.0)
 
