@@ -37,8 +37,6 @@ def train(arguments: argparse.Namespace) -> None:
     """Train a model or a pipeline and write it to its file; Ctrl-C raises TrainingInterruptedWarning instead."""
     checkpoints = [] if arguments.checkpoint is None else [arguments.checkpoint]
     _require_outputs(arguments, "model", "checkpoint")  # before hours of training
-    if os.path.realpath(arguments.model) in map(os.path.realpath, checkpoints):
-        raise UsageError(f"--checkpoint and --model are the same file, {arguments.model!r}")
     for option in ("coverage", "steps"):
         if checkpoints and getattr(arguments, option):
             raise UsageError(f"--{option} fits several models, which have no common --checkpoint: give one of the two")
@@ -59,22 +57,23 @@ def train(arguments: argparse.Namespace) -> None:
 
 
 def _require_outputs(arguments: argparse.Namespace, *options: str) -> None:
-    """Raise OSError if a file of these options cannot be written, and UsageError if it would replace an input.
+    """Raise OSError if a file of these options cannot be written; UsageError if it is an input or another output.
 
     ``--save`` may name the file of ``--model``, which then holds the model that followed the stream.
     """
-    inputs = {os.path.realpath(path): "--data" for path in arguments.data if os.path.isfile(path)}
-    if arguments.groups is not None:
-        inputs[os.path.realpath(arguments.groups)] = "--groups"
+    named = [("data", path) for path in arguments.data if os.path.isfile(path)]
+    if arguments.groups is not None and os.path.isfile(arguments.groups):  # it may also be the name of an array
+        named.append(("groups", arguments.groups))
     for option in options:
         path = getattr(arguments, option)
         if path is None:
             continue
         require_writable(path)
-        if option == "out":
-            inputs[os.path.realpath(arguments.model)] = "--model"
-        if (other := inputs.get(os.path.realpath(path))) is not None:
-            raise UsageError(f"--{option} and {other} are the same file, {path!r}, which would be replaced")
+        others = [*named, ("model", arguments.model)] if option == "out" else named
+        for other, taken in others:
+            if os.path.realpath(taken) == os.path.realpath(path):
+                raise UsageError(f"--{option} and --{other} are the same file, {taken!r}, which would be replaced")
+        named.append((option, path))
 
 
 def _untrained(arguments: argparse.Namespace, checkpoints: list[str]) -> BaseEstimator:
